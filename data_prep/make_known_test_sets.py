@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -81,6 +81,11 @@ def main() -> int:
         " next to it (default: replace the three installed files)",
     )
     arguments = parser.parse_args()
+    folders = {
+        SetFamily.STS: arguments.data,
+        SetFamily.TATOEBA: arguments.data,
+        SetFamily.RETRIEVAL: arguments.retrieval or arguments.data,
+    }
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file
     digests = KNOWN_SETS
     if arguments.output != KNOWN_TEST_SETS:
@@ -88,10 +93,23 @@ def main() -> int:
         digests = arguments.output.with_name(KNOWN_SETS.name)
         for path in (arguments.output, sentences, digests):
             check_new(path)
+    else:
+        _check_complete(folders)
     _write_sets(arguments.data, arguments.output)
-    _write_sentences(arguments.data, arguments.retrieval or arguments.data, sentences)
+    _write_sentences(folders, sentences)
     _write_digests(arguments.data, digests)
     return 0
+
+
+def _check_complete(folders: Mapping[SetFamily, Path]) -> None:
+    """Refuse to replace the installed files if a test set is missing."""
+    for family, folder in folders.items():
+        for pattern in PATTERNS[family]:
+            if not _paths(folder, pattern):
+                raise EvaluationError(
+                    f"{folder}: no {pattern}, so the installed files would lose its sentences; add"
+                    " the files (--retrieval), or write other files (--output)"
+                )
 
 
 def _write_sets(folder: Path, output: Path) -> None:
@@ -128,13 +146,9 @@ def _graded_hashes(path: Path) -> set[int]:
     return pair_hashes(pairs.first, pairs.second)
 
 
-def _write_sentences(folder: Path, retrieval_folder: Path, output: Path) -> None:
+def _write_sentences(folders: Mapping[SetFamily, Path], output: Path) -> None:
     """Write the file of sentences."""
-    sentences = {
-        SetFamily.STS: _sentences(folder, SetFamily.STS),
-        SetFamily.TATOEBA: _sentences(folder, SetFamily.TATOEBA),
-        SetFamily.RETRIEVAL: _sentences(retrieval_folder, SetFamily.RETRIEVAL),
-    }
+    sentences = {family: _sentences(folder, family) for family, folder in folders.items()}
     count = write_known_sentences(sentences, output)
     sys.stdout.write(f"{count} sentences: {output}\n")
 
@@ -161,8 +175,7 @@ def _sentences(folder: Path, family: SetFamily) -> Iterator[str]:
     """Yield the sentences of all files of a family."""
     paths: list[Path] = []
     for pattern in PATTERNS[family]:
-        for ending in ("", ".gz", ".xz"):
-            paths += folder.glob(f"{pattern}{ending}")
+        paths += _paths(folder, pattern)
     for path in sorted(paths):
         has_ids = path.name.partition(".")[0] in ID_AND_TEXT
         for cells in _rows(path):
@@ -170,6 +183,14 @@ def _sentences(folder: Path, family: SetFamily) -> Iterator[str]:
                 yield from cells[1:2]
             else:
                 yield from cells[-2:]
+
+
+def _paths(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a pattern, which may be compressed."""
+    paths: list[Path] = []
+    for ending in ("", ".gz", ".xz"):
+        paths += folder.glob(f"{pattern}{ending}")
+    return paths
 
 
 def _rows(path: Path) -> Iterator[list[str]]:

@@ -2,12 +2,12 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --index-files 64 --workers 200 --executor slurm --memory 8 --hours 12
+        --tasks 1000 --workers 200 --executor slurm --memory 16 --hours 24
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
 the command again: completed tasks are skipped. Use a new folder for other texts or options. All
-machines need st_paragram and the same paths. OMP_NUM_THREADS sets a task's threads (default 1).
+machines need st_paragram and the same paths.
 """
 
 import argparse
@@ -16,14 +16,15 @@ import sys
 from pathlib import Path
 
 from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
+from datatrove.io import get_datafolder
 from datatrove.pipeline.readers import ParquetReader
 
-import st_paragram
+from st_paragram import EmbedTexts, MiningSettings, distributed
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.tools.distributed.mining import make_mining_folder
 
 SIDES = ("source", "target")
-HOW = ("folder", "executor", "workers", "memory", "partition", "hours")  # do not change the results
+#: Options that do not change the results.
+HOW = ("folder", "executor", "workers", "threads", "partition", "hours")
 
 
 def main() -> int:
@@ -41,25 +42,33 @@ def main() -> int:
     add("--recall", type=float, default=0.9, help="share of nearest neighbors to find")
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
-    add("--tasks", type=int, default=8, help="number of files that each text is divided into")
-    add("--index-files", type=int, default=2, help="number of files of each index")
+    add("--tasks", type=int, default=8, help="files that each text is divided into")
     add("--workers", type=int, default=2, help="tasks at the same time")
-    add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
+    add("--threads", type=int, default=1, help="threads per task")
+    add("--memory", type=int, default=4, help="GB for an index, and per thread on Slurm and Ray")
     add("--partition", default="cpu", help="Slurm: partition")
     add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
     options = parser.parse_args()
     folder = options.folder
     run = {name: value for name, value in vars(options).items() if name not in HOW}
-    make_mining_folder(folder, run)  # refuses a folder with other files or other options
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for side in SIDES:
+        files = get_datafolder(run[side])
+        paths = files.list_files()
+        if not paths:
+            parser.error(f"--{side}: no files in {run[side]}; check the path")
+        changed = max(map(files.modified, paths))
+        run[f"{side} files"] = f"{files.du('')} bytes, changed {changed}"
+    distributed.make_mining_folder(folder, run)  # refuses a folder of another run
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
 
     # Margin scores and the kind of index, as in mine_bitext.py.
-    settings = st_paragram.MiningSettings(
+    settings = MiningSettings(
         margin=options.margin,
         neighbors=options.neighbors,
         threshold=options.threshold,
         index=options.index,
         recall=options.recall,
+        memory=options.memory << 30,
     )
 
     # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
@@ -67,43 +76,41 @@ def main() -> int:
     pipelines = {}
     for side in SIDES:
         reader = ParquetReader(getattr(options, side), text_key=options.text_key)
-        deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
-        distinct = st_paragram.DistinctTexts(folder, side)
+        deal = distributed.DealTexts(folder, side, groups=options.tasks)
+        distinct = distributed.DistinctTexts(folder, side)
         vectors = str(folder / "vectors" / side)
-        embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
+        embed = EmbedTexts(options.model, vectors, normalize=True, only_known=True)
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # An index per text: train it on a sample, then fill one file per task.
+    # Index the sentences in parts that fit into memory. Search all parts of the other text for
+    # each file. Then compare the cosines of neighbors with the means of both sentences.
     for side in SIDES:
-        pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
-        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.index_files
-
-    # Choose the search effort on a sample. Search all files of the other text's index with each
-    # file of sentences. Then compare the cosines of neighbors with the means of both sentences.
+        index = distributed.IndexVectors(folder, side, settings)
+        pipelines[f"index-{side}"] = [index], options.tasks
     for side in SIDES:
-        pipelines[f"tune-{side}"] = [st_paragram.TuneSearch(folder, side, settings)], 1
-        search = st_paragram.SearchVectors(folder, side, settings)
+        search = distributed.SearchVectors(folder, side, settings)
         pipelines[f"search-{side}"] = [search], options.tasks
     for side in SIDES:
-        score = st_paragram.ScorePairs(folder, side, settings)
+        score = distributed.ScorePairs(folder, side, settings)
         pipelines[f"score-{side}"] = [score], options.tasks
 
     # Keep each sentence in one pair, and write the texts.
-    pipelines["match"] = [st_paragram.MatchPairs(folder)], 1
-    pipelines["write"] = [st_paragram.WritePairs(folder)], options.tasks
+    pipelines["match"] = [distributed.MatchPairs(folder)], 1
+    pipelines["write"] = [distributed.WritePairs(folder)], options.tasks
 
     # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
+    size = {"cpus_per_task": options.threads, "mem_per_cpu_gb": options.memory}
     executor = None
     for name, (pipeline, tasks) in pipelines.items():
         logs = f"{folder}/logs/{name}"
         shared = {"tasks": tasks, "workers": options.workers, "logging_dir": logs}
         if options.executor == "slurm":
-            limits = {"time": f"{options.hours}:00:00", "mem_per_cpu_gb": options.memory}
             place = {"partition": options.partition, "job_name": name, "depends": executor}
-            executor = SlurmPipelineExecutor(pipeline, **shared, **limits, **place)
+            time = f"{options.hours}:00:00"
+            executor = SlurmPipelineExecutor(pipeline, time=time, **shared, **size, **place)
         elif options.executor == "ray":
-            executor = RayPipelineExecutor(pipeline, **shared, mem_per_cpu_gb=options.memory)
+            executor = RayPipelineExecutor(pipeline, **shared, **size)
         else:
             executor = LocalPipelineExecutor(pipeline, **shared)
         executor.run()

@@ -51,16 +51,7 @@ from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSet
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning
 from st_paragram.tools.comparison import compare as compare
 from st_paragram.tools.distributed.clean import CleanPairs as CleanPairs
-from st_paragram.tools.distributed.distinct import DealTexts as DealTexts
-from st_paragram.tools.distributed.distinct import DistinctTexts as DistinctTexts
 from st_paragram.tools.distributed.embed import EmbedTexts as EmbedTexts
-from st_paragram.tools.distributed.index import AddVectors as AddVectors
-from st_paragram.tools.distributed.index import TrainIndex as TrainIndex
-from st_paragram.tools.distributed.join import MatchPairs as MatchPairs
-from st_paragram.tools.distributed.join import ScorePairs as ScorePairs
-from st_paragram.tools.distributed.join import WritePairs as WritePairs
-from st_paragram.tools.distributed.search import SearchVectors as SearchVectors
-from st_paragram.tools.distributed.search import TuneSearch as TuneSearch
 from st_paragram.tools.embed_files import embed_files as embed_files
 from st_paragram.tools.embed_files import read_embeddings as read_embeddings
 from st_paragram.tools.evaluation.mteb_model import model_meta as model_meta

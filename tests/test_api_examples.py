@@ -9,8 +9,10 @@ import pytest
 from support.doc_folder import make_folder
 
 import st_paragram
+from st_paragram import distributed
 
 NAMES = sorted(st_paragram._MODULES)
+STEPS = [name for name in distributed.__all__ if isinstance(getattr(distributed, name), type)]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -21,11 +23,11 @@ def files(tmp_path_factory):
 
 def example_of(name):
     """The example of a public name's own docstring."""
-    text = getattr(st_paragram, name).__doc__ or ""
+    text = getattr(distributed if name in STEPS else st_paragram, name).__doc__ or ""
     return doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *STEPS])
 def test_each_public_name_has_an_example_that_runs(name, files, tmp_path, monkeypatch):
     test = example_of(name)
     assert test.examples, f"{name} has no example"

@@ -237,10 +237,13 @@ def _random_model(name: str) -> TextEncoder:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Check the arguments before anything large is imported."""
+    from st_paragram.core.text.parallel import source_of
+
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels)
     if any(retrieval) and not all(retrieval):
         raise SettingsError("--queries, --corpus and --qrels belong together; give all three")
-    texts = [*arguments.translations, *arguments.graded]
+    translations = [source_of(str(path)).paths[0] for path in arguments.translations]
+    texts = [*translations, *arguments.graded]
     files = [*texts, *(path for path in retrieval if path)]
     for path in files:
         check_input(str(path))

@@ -38,6 +38,8 @@ class OptionGroup(Protocol):
 
 #: Help of the argument MODEL.
 MODEL = "model directory, name or hub id, here or as --model NAME"
+# The hyphen before a region or a script in a code such as es-ES, es-419 or zh-Hant
+_REGION = re.compile(r"(?<=[a-z])-(?=([A-Z]{2}|\d{3}|[A-Z][a-z]{3})\b)")
 _COLUMN = "for a table (CSV, TSV, JSON lines or Parquet): name of the text column"
 
 
@@ -97,9 +99,14 @@ def model_folder(arguments: argparse.Namespace) -> Path:
 def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:
     """Add `--lang`, whose help is `lang`, and `--pair`; `languages_from` reads them."""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--lang", metavar="CODE[-CODE...]", help=lang)
+    group.add_argument("--lang", type=_codes, metavar="CODE[-CODE...]", help=lang)
     about = "two languages instead, with or without English, e.g. fr de; repeatable"
-    group.add_argument("--pair", action="append", nargs=2, metavar="CODE", help=about)
+    group.add_argument("--pair", action="append", nargs=2, type=_codes, metavar="CODE", help=about)
+
+
+def _codes(codes: str) -> str:
+    """Return codes of languages with underscores before regions: es_ES for es-ES."""
+    return _REGION.sub("_", codes)
 
 
 def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
@@ -112,7 +119,21 @@ def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
 def add_pair_option(parser: OptionGroup) -> None:
     """Add `--pair`, for texts and outputs whose format names languages."""
     about = "languages of both sides, e.g. en es; required for TMX"
-    parser.add_argument("--pair", nargs=2, metavar="CODE", help=about)
+    parser.add_argument("--pair", nargs=2, type=_codes, metavar="CODE", help=about)
+
+
+def add_pairs_options(parser: OptionGroup) -> None:
+    """Add `--columns`, `--output` and `--overwrite` of a command that reads and writes pairs."""
+    columns = (
+        "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
+        " sentences, by name; numbers from 1 for a CSV or TSV without a header"
+    )
+    parser.add_argument(
+        "--columns", action="append", default=[], nargs=2, metavar="NAME", help=columns
+    )
+    output = "output file, tab-separated or .tmx (default, or `-`: standard output)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=output)
+    parser.add_argument("--overwrite", action="store_true", help="replace existing outputs")
 
 
 def name_of_languages(languages: tuple[str, str]) -> str:
@@ -176,12 +197,10 @@ def chosen_texts(
     return chosen
 
 
-def add_columns_option(
-    parser: OptionGroup, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME"
-) -> None:
+def add_columns_option(parser: OptionGroup, what: str = _COLUMN) -> None:
     """Add `--columns`."""
     note = "; numbers from 1 for a CSV or TSV without a header"
-    parser.add_argument("--columns", nargs="+", metavar=metavar, help=what + note)
+    parser.add_argument("--columns", nargs="+", metavar="NAME", help=what + note)
 
 
 def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:

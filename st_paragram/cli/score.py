@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.cli.options import (
     add_model_option,
     add_pair_option,
+    add_pairs_options,
     check_input,
     is_standard_output,
     model_folder,
@@ -68,21 +69,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("file", metavar="PAIRS.tsv", help="pairs, rows `first TAB second`")
     add_model_option(parser)
-    parser.add_argument(
-        "--columns",
-        nargs=2,
-        metavar="NAME",
-        help="for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
-        " sentences, by name; numbers from 1 for a CSV or TSV without a header",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="Y.tsv",
-        help="output file, tab-separated or .tmx (default, or `-`: standard output)",
-    )
+    add_pairs_options(parser)
     add_pair_option(parser)
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     margin = parser.add_argument_group(
         "margin (with a background; without one, the score is the cosine)"
     )
@@ -124,8 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (*source.paths, arguments.background_source, arguments.background_target):
         if path is not None:
             check_input(path)
-    columns = [arguments.columns] if arguments.columns else []
-    (source,) = with_columns([source], columns)
+    (source,) = with_columns([source], arguments.columns)
     folder = model_folder(arguments)
 
     import numpy as np
@@ -186,11 +173,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _source(arguments: argparse.Namespace) -> tuple[TextSource, tuple[str, str] | None]:
     """Return the pairs and their languages, if `--pair` or a prefix of the file names them."""
-    from st_paragram.core.text.parallel import TextSource, parse_source, prefix_of
+    from st_paragram.core.text.parallel import parse_source, prefix_of, source_of
 
     languages = arguments.pair or prefix_of(arguments.file)
     if languages is None:
-        return TextSource((arguments.file,), ("first", "second")), None
+        return source_of(arguments.file), None
     first, second = languages
     return parse_source(arguments.file, (first, second)), (first, second)
 

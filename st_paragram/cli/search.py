@@ -95,12 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Search and write the results."""
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.search.recall import checked_recall
-    from st_paragram.tools.search.text_search import TextSearch
+    from st_paragram.tools.search.text_search import TextSearch, checked_k
 
     if bool(arguments.query) == bool(arguments.queries):
         raise SettingsError("give queries either as arguments or in a file (--queries)")
-    if arguments.k < 1:
-        raise SettingsError(f"k is {arguments.k}; it must be at least 1")
+    checked_k(arguments.k)
     if arguments.queries:
         check_input(arguments.queries)
     if not is_standard_output(arguments.output):

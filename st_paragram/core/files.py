@@ -115,10 +115,10 @@ def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
     return None
 
 
-def folder_for_file(path: str | Path, file: str = "a file") -> str | None:
+def folder_for_file(path: str | Path) -> str | None:
     """Return an error text if a path is a folder where a file is expected."""
     if Path(path).is_dir():
-        return f"{path} is a folder, but {file} is expected"
+        return f"{path} is a folder, but a file is expected"
     return None
 
 

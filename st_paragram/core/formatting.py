@@ -85,11 +85,11 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
     return "\n".join(lines)
 
 
-def hundredths(value: float | None, digits: int = 1) -> str:
+def hundredths(value: float | None) -> str:
     """Format a share times 100, as in the papers; `-` for None or NaN."""
     if value is None or not math.isfinite(value):
         return MISSING
-    return f"{100 * value:.{digits}f}"
+    return f"{100 * value:.1f}"
 
 
 def _line(cells: Sequence[str]) -> str:

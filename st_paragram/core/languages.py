@@ -5,7 +5,7 @@ Other languages work too: Unicode's CLDR gives their script, and their code is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -21,9 +21,7 @@ class Language:
         labels: Labels that fastText's model lid.176 may give texts in the language, including
             languages that it cannot distinguish in one sentence; empty: only the code.
         test_codes: ISO 639-3 codes in Tatoeba, NTREX-128 and FLORES-200.
-        in_models: Whether the published models have the language.
-        in_sample: Whether the built-in text has it.
-        in_use: Whether the multilingual Universal Sentence Encoder has it.
+        in_models: Whether the published models and the built-in text have the language.
         many_characters: Whether a vocabulary needs nearly all characters of its text.
     """
 
@@ -34,8 +32,6 @@ class Language:
     labels: tuple[str, ...] = ()
     test_codes: tuple[str, ...] = ()
     in_models: bool = False
-    in_sample: bool = False
-    in_use: bool = False
     many_characters: bool = False
 
 
@@ -48,9 +44,7 @@ _HINDI = ("hi", "mr", "ne", "bh", "mai", "sa", "new")
 _GALICIAN_PORTUGUESE = ("pt", "gl")
 
 _TABLE = (
-    Language(
-        "en", "English", "English", test_codes=("eng",), in_models=True, in_sample=True, in_use=True
-    ),
+    Language("en", "English", "English", test_codes=("eng",), in_models=True),
     Language(
         "ar",
         "Arabic",
@@ -58,24 +52,12 @@ _TABLE = (
         labels=("ar", "arz"),
         test_codes=("ara", "arb"),
         in_models=True,
-        in_sample=True,
-        in_use=True,
     ),
-    Language(
-        "de", "German", "Deutsch", test_codes=("deu",), in_models=True, in_sample=True, in_use=True
-    ),
-    Language(
-        "es", "Spanish", "español", test_codes=("spa",), in_models=True, in_sample=True, in_use=True
-    ),
-    Language(
-        "fr", "French", "français", test_codes=("fra",), in_models=True, in_sample=True, in_use=True
-    ),
-    Language(
-        "ru", "Russian", "русский", test_codes=("rus",), in_models=True, in_sample=True, in_use=True
-    ),
-    Language(
-        "tr", "Turkish", "türkçe", test_codes=("tur",), in_models=True, in_sample=True, in_use=True
-    ),
+    Language("de", "German", "Deutsch", test_codes=("deu",), in_models=True),
+    Language("es", "Spanish", "español", test_codes=("spa",), in_models=True),
+    Language("fr", "French", "français", test_codes=("fra",), in_models=True),
+    Language("ru", "Russian", "русский", test_codes=("rus",), in_models=True),
+    Language("tr", "Turkish", "türkçe", test_codes=("tur",), in_models=True),
     Language(
         "zh",
         "Chinese",
@@ -83,8 +65,6 @@ _TABLE = (
         labels=_CHINESE,
         test_codes=("cmn", "zho"),
         in_models=True,
-        in_sample=True,
-        in_use=True,
         many_characters=True,
     ),
     Language("ang", "Old English", scripts=("Latn",)),
@@ -110,10 +90,10 @@ _TABLE = (
     Language("id", "Indonesian", "indonesia", labels=_MALAY),
     Language("ie", "Interlingue", scripts=("Latn",)),
     Language("is", "Icelandic", "íslenska"),
-    Language("it", "Italian", "italiano", in_use=True),
-    Language("ja", "Japanese", "日本語", in_use=True, many_characters=True),
+    Language("it", "Italian", "italiano"),
+    Language("ja", "Japanese", "日本語", many_characters=True),
     Language("kk", "Kazakh", scripts=("Cyrl", "Latn", "Arab")),
-    Language("ko", "Korean", "한국어", in_use=True),
+    Language("ko", "Korean", "한국어"),
     Language("ku", "Kurdish", scripts=("Latn", "Arab"), labels=("ku", "ckb")),
     Language("lfn", "Lingua Franca Nova", scripts=("Latn",)),
     Language("lt", "Lithuanian", "lietuvių"),
@@ -125,14 +105,14 @@ _TABLE = (
     Language("ms", "Malay", labels=_MALAY),
     Language("nb", "Norwegian Bokmål", labels=_DANISH_NORWEGIAN),
     Language("ne", "Nepali", labels=_HINDI),
-    Language("nl", "Dutch", "Nederlands", in_use=True),
+    Language("nl", "Dutch", "Nederlands"),
     Language("nn", "Norwegian Nynorsk", labels=_DANISH_NORWEGIAN),
     Language("no", "Norwegian", "norsk", labels=_DANISH_NORWEGIAN),
     Language("nov", "Novial", scripts=("Latn",)),
     Language("orv", "Old East Slavic", scripts=("Cyrl",)),
     Language("pa", "Punjabi", scripts=("Guru", "Arab"), labels=("pa", "pnb")),
-    Language("pl", "Polish", "polski", in_use=True),
-    Language("pt", "Portuguese", "português", labels=_GALICIAN_PORTUGUESE, in_use=True),
+    Language("pl", "Polish", "polski"),
+    Language("pt", "Portuguese", "português", labels=_GALICIAN_PORTUGUESE),
     Language("ro", "Romanian", "română"),
     Language("sd", "Sindhi", scripts=("Arab", "Deva")),
     Language("sh", "Serbo-Croatian", scripts=_LATIN_OR_CYRILLIC, labels=_SERBO_CROATIAN),
@@ -140,7 +120,7 @@ _TABLE = (
     Language("sl", "Slovenian", "slovenščina"),
     Language("sr", "Serbian", "srpski", scripts=_LATIN_OR_CYRILLIC, labels=_SERBO_CROATIAN),
     Language("sv", "Swedish", "svenska"),
-    Language("th", "Thai", "ไทย", in_use=True),
+    Language("th", "Thai", "ไทย"),
     Language("tk", "Turkmen", scripts=_LATIN_OR_CYRILLIC),
     Language("tt", "Tatar", scripts=_LATIN_OR_CYRILLIC),
     Language("tzl", "Talossan", scripts=("Latn",)),
@@ -153,10 +133,8 @@ _TABLE = (
 
 #: Code -> language.
 LANGUAGES = {language.code: language for language in _TABLE}
-#: Codes of the languages of the published models, English first.
+#: Codes of the languages of the published models and of the built-in text, English first.
 MODEL_LANGUAGES = tuple(language.code for language in _TABLE if language.in_models)
-#: Codes of the languages of the built-in text, English first.
-SAMPLE_LANGUAGES = tuple(language.code for language in _TABLE if language.in_sample)
 
 
 def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:
@@ -167,13 +145,10 @@ def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:
     return (first, second)
 
 
-def joined_sides(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:
+def joined_sides(pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return the languages of both sides of several language pairs, joined by hyphens."""
-    firsts: dict[str, None] = {}
-    seconds: dict[str, None] = {}
-    for first, second in pairs:
-        firsts[first] = None
-        seconds[second] = None
+    firsts = dict.fromkeys(first for first, _ in pairs)
+    seconds = dict.fromkeys(second for _, second in pairs)
     return "-".join(firsts), "-".join(seconds)
 
 

@@ -35,7 +35,6 @@ from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import h5py
@@ -375,12 +374,7 @@ class PairStoreWriter:
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Complete the file and give it its name; after an error, remove everything."""
         with self._unfinished:
             if kind is not None:

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from st_paragram.core.languages import SAMPLE_LANGUAGES, both_sides
+from st_paragram.core.languages import MODEL_LANGUAGES, both_sides
 from st_paragram.errors import SettingsError
 
-LANGUAGES = SAMPLE_LANGUAGES
+LANGUAGES = MODEL_LANGUAGES
 _PAIRS = "pairs.tsv.xz"
 _TUPLES = "tuples.tsv"
 

@@ -116,10 +116,9 @@ def read(
     cls: type[_Settings],
     path: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Read settings from `defaults`, a YAML file and `overrides`; later values take precedence."""
-    values = dict(defaults or {})
+    """Read settings from a YAML file; `overrides` take precedence."""
+    values = dict[str, Any]()
     if path is not None:
         names = fields_of(cls).keys()
         for name, value in read_yaml(path).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import st_paragram
 from st_paragram.core.settings import read
@@ -23,10 +23,28 @@ if TYPE_CHECKING:
 _PRESETS = Path(str(st_paragram.__file__)).with_name("configs")
 
 
+class Training(Protocol):
+    """A module that makes the initial model of a run, and its trainer."""
+
+    def new_model(self, store: PairStore, settings: Any) -> SentenceTransformer:
+        """Make the initial model over a store's tokenizer; refuse other tokens."""
+
+    def trainer(
+        self,
+        model: Any,
+        store: PairStore,
+        settings: Any,
+        folder: Path,
+        evaluator: BaseEvaluator | None,
+        data: Any,
+    ) -> StoreTrainer:
+        """Make the trainer of a run, with checkpoints in `folder` and additional `data`."""
+
+
 class Family:
     """A family of models.
 
-    Nothing needs torch before `new_model`.
+    Nothing needs torch before `training`.
 
     Attributes:
         name: Name of the family, and of its folder of presets.
@@ -69,21 +87,9 @@ class Family:
         """Return the model whose vocabulary and dimension a run continues with, if there is one."""
         return None
 
-    def new_model(self, store: PairStore, settings: Any) -> SentenceTransformer:
-        """Make the initial model over a store's tokenizer."""
-        raise NotImplementedError
-
-    def trainer(
-        self,
-        model: Any,
-        store: PairStore,
-        settings: Any,
-        *,
-        folder: Path,
-        evaluator: BaseEvaluator,
-        data: Any,
-    ) -> StoreTrainer:
-        """Make the trainer of a run, with checkpoints in `folder` and additional `data`."""
+    @property
+    def training(self) -> Training:
+        """The module that makes models and trainers; it imports torch."""
         raise NotImplementedError
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:

@@ -24,7 +24,7 @@ def check_inputs(run: TrainingRun) -> None:
     if run.source.store:
         store = run.store()
         store.check()
-        run.kind.new_model(store, run.settings)  # refuses other tokens
+        run.kind.training.new_model(store, run.settings)  # refuses other tokens
 
 
 def check_outputs(run: TrainingRun, is_tuned: bool = False) -> None:

@@ -305,11 +305,11 @@ def _train(run: TrainingRun) -> TrainingRecord:
     check_device(settings.device)
     store, pairs, translations = _data(run)
     set_seed(settings.seed)
-    model = run.kind.new_model(store, settings)
+    model = run.kind.training.new_model(store, settings)
     development = Development(model, pairs, translations)
     development.measure("before training")
 
-    trainer = run.kind.trainer(
+    trainer = run.kind.training.trainer(
         model,
         store,
         settings,
@@ -325,7 +325,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     if not discarded:
         return run.save(trainer, development)
     set_seed(settings.seed)
-    initial = run.kind.new_model(store, settings)
+    initial = run.kind.training.new_model(store, settings)
     record = _save(run, initial, trainer, development, discarded)
     kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
     logger.warning(

@@ -136,7 +136,7 @@ def score_file(
         writer = stack.enter_context(pair_writer(file, tmx))
         rows = score_pairs(model, read_pairs(source, counts), report, scorer)
         for score, first, second in tqdm(rows, unit="pair", unit_scale=True, disable=None):
-            writer.write(first, second, score)
+            writer.write(first, second, score=score)
             if scores is not None:
                 scores.append(round(score, 6))
         if counts.nul_rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 import pytest
@@ -36,7 +37,7 @@ def test_a_memory_is_cleaned(here, capsys):
     message = capsys.readouterr().err
     counts = [line.split() for line in message.splitlines()]
     assert ["-", "identical", "sides", "1"] in counts and ["kept", "1"] in counts
-    assert message.endswith("clean.tmx: 1 pairs\n")
+    assert message.endswith("clean.tmx: 1 pair\n")
     assert clean(*words) == 1 and "clean.tmx exists" in capsys.readouterr().err
     assert clean(*words, "--overwrite") == 0
 
@@ -73,6 +74,9 @@ def test_pairs_with_the_lowest_cosines_are_listed(here):
         ("--lang es --output new.tsv", "give one text"),
         ("pairs.tsv --moses a b --lang es", "give one text"),
         ("pairs.tsv --lang es --output new.tsv --lowest low.tsv", "need --score"),
+        ("pairs.tsv --lang es --min-score 0.5", "need --score"),
+        ("pairs.tsv --lang es --score --min-score 2", "min_score is 2.0"),
+        ("pairs.tsv pairs.tsv --lang es", "give one text"),
         ("pairs.tsv --lang es --output new.tsv --cleaning none", "list of filters cannot be read"),
         ("no.tsv --lang es --output new.tsv", "no.tsv"),
     ],
@@ -83,6 +87,18 @@ def test_refusals_are_one_line_and_write_nothing(here, capsys, words, message):
     errors = capsys.readouterr().err.splitlines()
     assert message in errors[-1] and errors[-1].startswith("st-paragram clean: ")
     assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_pipes_of_memories_and_codes_with_regions(here, capsys):
+    os.mkfifo("pipe.tmx")
+    assert clean("pipe.tmx", "--lang", "es", "--output", "new.tmx") == 1
+    assert "pipe.tmx: is a pipe, but is read twice" in capsys.readouterr().err
+    assert clean("pairs.tsv", "--lang", "es-419", "--output", "new.tmx") == 0
+    assert clean("pairs.tsv", "--pair", "en", "es-419", "--output", "pair.tmx") == 0
+    assert clean("en-es_419:pairs.tsv", "--lang", "es-419", "--output", "prefix.tsv") == 0
+    assert main(["score", "pairs.tsv", "--pair", "en", "es-419", "--output", "scored.tmx"]) == 0
+    for name in ("new.tmx", "pair.tmx", "scored.tmx"):
+        assert '<tuv xml:lang="es-419">' in (here / name).read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import os
 import runpy
 import signal
 import subprocess
@@ -158,7 +159,7 @@ def test_mine_bitext(folder, capsys):
 
 
 @pytest.mark.slow
-def test_mine_many_machines(folder):
+def test_mine_many_machines(folder, capsys):
     sides = zip(*make_pairs(60), strict=True)
     for name, texts in zip(("en", "es"), sides, strict=True):
         Path(name).mkdir()
@@ -170,12 +171,16 @@ def test_mine_many_machines(folder):
     for _ in range(2):  # the second time, all tasks are complete
         assert recipe("mine_many_machines", *arguments, "--tasks", "2", "--workers", "1") == 0
     assert recipe("mine_many_machines", *arguments, "--tasks", "3") == 1  # other options
+    os.utime("en/0.parquet", (0, 0))
+    os.utime("en/1.parquet", (0, 0))
+    assert recipe("mine_many_machines", *arguments, "--tasks", "2") == 1  # other texts
+    assert "made with source files" in capsys.readouterr().err
     command = ["mine", *arguments[:2], "--source", "a.en", "--target", "a.es"]
     assert main([*command, "--model", "p-sp-mini", "--output", "command.tsv"]) == 0
     mined = [path.read_text(encoding="utf-8") for path in sorted(Path("mining/mined").iterdir())]
     pairs = [row.partition("\t")[2] for row in "".join(mined).splitlines()]
     expected = Path("command.tsv").read_text(encoding="utf-8").splitlines()
-    assert len(mined) == 2
+    assert len(mined) == 1
     assert sorted(pairs) == sorted(row.partition("\t")[2] for row in expected)
 
 

@@ -50,12 +50,12 @@ The card of {whole} follows.
 Pieces = NDArray[np.bool_]
 
 
-def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
+def pieces_in(texts: Iterable[str], tokenizer: Tokenizer) -> Pieces:
     """Return which pieces occur in texts, bool (V,)."""
     occurs = np.zeros(len(tokenizer), np.bool_)
     remaining = iter(texts)
     while block := list(islice(remaining, _BLOCK)):
-        ids, _ = tokenizer.encode(block, None, num_threads)
+        ids, _ = tokenizer.encode(block)
         occurs[ids] = True
     return occurs
 

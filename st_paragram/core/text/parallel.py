@@ -23,7 +23,7 @@ from st_paragram.core.text.tables import DAMAGED, check_plain, read_columns, tra
 from st_paragram.core.text.translation_files import is_translation_file, read_units
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
-_CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"
+_CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z\d]{2,4})?"
 _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 # The characters other than \n and \r at which str.splitlines splits.
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -112,7 +112,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         return TextSource((path,), (first, second), swapped=True)
     raise SettingsError(
         f"{spec}: columns {first}-{second}, but {'-'.join(languages)} is expected;"
-        f" correct one of the two (--pair {first} {second} is for pairs without English)"
+        f" correct the prefix, or give --pair {first} {second}"
     )
 
 
@@ -120,6 +120,14 @@ def prefix_of(spec: str) -> tuple[str, str] | None:
     """Return the languages in the prefix of a text specification; None without a prefix."""
     match = _SPEC.fullmatch(spec)
     return (match[1], match[2]) if match and not Path(spec).exists() else None
+
+
+def source_of(spec: str) -> TextSource:
+    """Return the text of a specification whose prefix may name its languages."""
+    languages = prefix_of(spec)
+    if languages is None:
+        return TextSource((spec,), ("first", "second"))
+    return parse_source(spec, languages)
 
 
 def _check_one_pair(spec: str, languages: tuple[str, str]) -> None:
@@ -231,6 +239,10 @@ def read_rows(
                 yield ("",) * expected
             else:
                 line = "\t".join(cells)
+                if number == 1 and line.startswith("<?xml"):
+                    raise TextError(
+                        f"{reader.name}: is XML; save it as a file .tmx or .xlf, not in an archive"
+                    )
                 reader.bad_row(wrong_columns(reader.name, number, line, expected=expected))
                 counts.wrong_columns += 1
     if counts.rows == rows_before:
@@ -264,7 +276,7 @@ class _Reader:
         if self._source.columns:
             return self._table_rows()
         path = self._source.paths[0]
-        if is_translation_file(path):
+        if len(self._source.paths) == 1 and is_translation_file(path):
             units = read_units(path, self._source.languages)
             cells = self._stack.enter_context(closing(units))
             return ((self._cell(first), self._cell(second)) for first, second in cells)

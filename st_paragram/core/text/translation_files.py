@@ -11,25 +11,30 @@ entities that a file declares.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from lzma import LZMAError
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from xml.etree.ElementTree import Element, ParseError, tostring
 from xml.sax.saxutils import escape, quoteattr
 
 from st_paragram.core.extras import installed_version, require
+from st_paragram.core.files import is_pipe
 from st_paragram.core.text.streams import TRANSLATION_FILES, open_stream, unpacked_suffix
-from st_paragram.errors import SettingsError, TextError, one_line
+from st_paragram.errors import SettingsError, TextError, one_line, refused
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _UNITS = ("tu", "trans-unit", "segment")
 # Inline elements whose content is text: highlighting and spans. Others hold codes.
 _WITH_TEXT = ("hi", "g", "mrk", "pc")
+# Elements of XLIFF, and the attributes with their languages in versions 1.2 and 2
+_XLIFF = (("source", "source-language", "srcLang"), ("target", "target-language", "trgLang"))
 _BREAKS = re.compile(r"\s*[\r\n\t]\s*")
 _MOST_LEVELS = 100
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_END = "</body>\n</tmx>\n"
+_Pair = tuple[Element | None, Element | None]
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -43,36 +48,36 @@ def tmx_languages(output: str | Path, pair: Sequence[str] | None) -> tuple[str, 
 
     Outputs in other formats of translation tools, or in TMX without two languages, are refused.
     """
-    suffix = unpacked_suffix(str(output))
-    if suffix not in TRANSLATION_FILES:
+    name = str(output)
+    if not is_translation_file(name):
         return None
-    if suffix != ".tmx" or not str(output).lower().endswith(suffix):
-        raise SettingsError(f"{output}: cannot be written; name a file .tmx or .tsv")
+    if not name.lower().endswith(".tmx"):
+        raise SettingsError(f"{name}: cannot be written; name a file .tmx or .tsv")
     if not pair:
-        raise SettingsError(
-            f"{output}: TMX needs the languages of both sides; give --pair CODE CODE"
-        )
+        raise SettingsError(f"{name}: TMX needs the languages of both sides; give --pair CODE CODE")
     return pair[0], pair[1]
 
 
 def read_units(path: str, languages: tuple[str, str]) -> Generator[tuple[str, str], None, None]:
     """Yield the texts of units in two languages; a missing text is empty.
 
-    Units without a text in either language are left out, such as those of other languages.
+    Units without a text in either language are left out, such as those of other languages. Of
+    several texts of a unit in a language, the first is taken. A language that no unit has is
+    refused at the end.
     """
-    seen: dict[str, None] = {}
-    is_empty = True
-    for unit in _units(path):
-        seen.update(dict.fromkeys(unit.segments))
-        first, second = unit.pair(languages)
-        if first is not None or second is not None:
-            is_empty = False
-            yield _text(first), _text(second)
-    if is_empty:
-        listed = one_line(", ".join(seen)) if seen else "none"
+    seen: dict[str, Element] = {}
+    for unit, parents in _units(path):
+        segments = _segments(unit, parents)
+        seen.update(segments)
+        pair = _pair(segments, languages)
+        if pair != (None, None):
+            yield _text(pair[0]), _text(pair[1])
+    missing = [language for language in languages if _in_language(seen, language) is None]
+    if missing:
+        listed = one_line(", ".join(seen) or "none")
         raise TextError(
-            f"{path}: no unit in {languages[0]} or {languages[1]} (its languages are {listed});"
-            " name its languages, as in en-es:FILE"
+            f"{path}: no unit in {' or '.join(missing)} (its languages are {listed});"
+            " give its languages by --lang, --pair or a prefix such as en-fr:FILE"
         )
 
 
@@ -83,13 +88,20 @@ class PairWriter:
         """Write to a binary file."""
         self._file = file
 
-    def write(self, first: str, second: str, score: float | None = None) -> None:
-        """Write a pair."""
+    def write(self, *texts: str, score: float | None = None) -> None:
+        """Write a pair; tab-separated rows may have further columns."""
         prefix = "" if score is None else f"{score:.6f}\t"
-        self._file.write(f"{prefix}{first}\t{second}\n".encode())
+        row = "\t".join(texts)
+        self._add(f"{prefix}{row}\n")
+
+    def skip(self) -> None:
+        """Leave a pair out."""
 
     def close(self) -> None:
         """Write the end of the file."""
+
+    def _add(self, text: str) -> None:
+        self._file.write(text.encode("utf-8", "replace"))
 
 
 class TmxWriter(PairWriter):
@@ -108,157 +120,136 @@ class TmxWriter(PairWriter):
             f' adminlang="en" srclang={self._codes[0]} datatype="plaintext"/>\n<body>\n'
         )
 
-    def write(self, first: str, second: str, score: float | None = None) -> None:
+    def write(self, *texts: str, score: float | None = None) -> None:
         """Write a unit."""
-        if not first or not second:
+        if not all(texts[:2]):
             return
         prop = "" if score is None else f'<prop type="score">{score:.6f}</prop>'
-        variants = []
-        for code, text in zip(self._codes, (first, second), strict=True):
+        variants = ""
+        for code, text in zip(self._codes, texts, strict=False):
             content = escape(_FORBIDDEN.sub("\ufffd", text))
-            variants.append(f"<tuv xml:lang={code}><seg>{content}</seg></tuv>")
-        self._add(f"<tu>{prop}{''.join(variants)}</tu>\n")
+            variants += f"<tuv xml:lang={code}><seg>{content}</seg></tuv>"
+        self._add(f"<tu>{prop}{variants}</tu>\n")
 
     def close(self) -> None:
         """Write the end of the file."""
-        self._add(_END)
-
-    def _add(self, text: str) -> None:
-        self._file.write(text.encode())
+        self._add("</body>\n</tmx>\n")
 
 
-def pair_writer(file: IO[bytes], languages: tuple[str, str] | None) -> closing[PairWriter]:
-    """Return a context with a writer of TMX in two languages, or of tab-separated rows."""
-    return closing(TmxWriter(file, languages) if languages else PairWriter(file))
-
-
-class TmxEditor:
+class TmxEditor(PairWriter):
     """Copies a translation memory with some of its units, whole, in which texts may be replaced.
 
-    Units without a text in either of the two languages are always copied.
+    It is told about each pair of `read_units`. Units in other languages are always copied.
     """
 
-    def __init__(self, path: str, languages: tuple[str, str], file: IO[bytes]) -> None:
-        """Read the memory again, and write to a binary file."""
-        self._units = _units(path)
-        self._languages = languages
-        self._file = file
-        self._has_begun = False
+    def __init__(self, file: IO[bytes], languages: tuple[str, str], path: str) -> None:
+        """Read the memory again, and write its header to a binary file."""
+        super().__init__(file)
+        self._pairs = self._copy_others(path, languages)
+        self._end = ""
+        for _, parents in _units(path):
+            body = parents[-1]
+            body[:] = []
+            body.text = "\n"
+            body.tail = None
+            beginning, _, self._end = tostring(parents[0], "unicode").rpartition("\n")
+            self._add(f"{_DECLARATION}{beginning}\n")
+            break
 
-    def next(self, texts: tuple[str | None, str | None] | None) -> None:
-        """Copy the next unit of `read_units`, with texts to replace; None: leave it out."""
-        for unit in self._units:
-            pair = unit.pair(self._languages)
-            if pair == (None, None):
-                self._copy(unit)
-                continue
-            if texts is None:
-                self._begin(unit)
-                return
-            for segment, text in zip(pair, texts, strict=True):
-                if segment is not None and text is not None:
-                    segment[:] = []
-                    segment.text = _FORBIDDEN.sub("\ufffd", text)
-            self._copy(unit)
-            return
+    def write(self, *texts: str, score: float | None = None) -> None:
+        """Copy a unit; a segment with other words gets the text."""
+        unit, pair = next(self._pairs)
+        for segment, text in zip(pair, texts, strict=True):
+            if segment is not None and _text(segment).split() != text.split():
+                segment[:] = []
+                segment.text = _FORBIDDEN.sub("\ufffd", text)
+        self._copy(unit)
+
+    def skip(self) -> None:
+        """Leave a unit out."""
+        next(self._pairs)
 
     def close(self) -> None:
         """Copy the units at the end in other languages, and write the end of the file."""
-        for unit in self._units:
-            self._copy(unit)
-        self._file.write(_END.encode())
+        for _ in self._pairs:
+            pass
+        self._add(f"{self._end}\n")
 
-    def _copy(self, unit: _Unit) -> None:
-        self._begin(unit)
-        unit.element.tail = "\n"
-        self._file.write(tostring(unit.element, "unicode").encode())
+    def _copy_others(
+        self, path: str, languages: tuple[str, str]
+    ) -> Iterator[tuple[Element, _Pair]]:
+        """Yield the units in the two languages with their segments, and copy others."""
+        for unit, parents in _units(path):
+            pair = _pair(_segments(unit, parents), languages)
+            if pair == (None, None):
+                self._copy(unit)
+            else:
+                yield unit, pair
 
-    def _begin(self, unit: _Unit) -> None:
-        """Write the beginning of the file and its header, unless they are written."""
-        if self._has_begun:
-            return
-        root = unit.parents[0]
-        start = tostring(Element(root.tag, root.attrib), "unicode").removesuffix(" />")
-        header = "".join([tostring(child, "unicode") for child in root if _name(child) != "body"])
-        self._file.write(f"{_DECLARATION}{start}>\n{header}<body>\n".encode())
-        self._has_begun = True
-
-
-class _Unit(NamedTuple):
-    """A unit, the elements around it, and its segments by language."""
-
-    element: Element
-    parents: list[Element]
-    segments: dict[str, Element]
-
-    def pair(self, languages: tuple[str, str]) -> tuple[Element | None, Element | None]:
-        """Return the segments in two languages."""
-        first, second = languages
-        return _in_language(self.segments, first), _in_language(self.segments, second)
+    def _copy(self, unit: Element) -> None:
+        unit.tail = "\n"
+        self._add(tostring(unit, "unicode"))
 
 
-def _units(path: str) -> Iterator[_Unit]:
+def pair_writer(
+    file: IO[bytes], languages: tuple[str, str] | None, memory: str | None = None
+) -> closing[PairWriter]:
+    """Return a context with a writer of TMX in two languages, or of tab-separated rows.
+
+    Pairs of a `memory` in TMX become TMX with all other contents of their units.
+    """
+    if languages is None:
+        return closing(PairWriter(file))
+    if memory is None or unpacked_suffix(memory) != ".tmx":
+        return closing(TmxWriter(file, languages))
+    if is_pipe(memory):
+        raise TextError(f"{memory}: is a pipe, but is read twice; save it as a file")
+    return closing(TmxEditor(file, languages, memory))
+
+
+def _units(path: str) -> Iterator[tuple[Element, list[Element]]]:
+    """Yield the units, each with the elements around it."""
     xml = require("defusedxml.ElementTree", "tmx", f"{path}: a translation file")
-    open_elements: list[Element] = []
+    parents: list[Element] = []
+    advice = "save it again in full, as UTF-8 without declared entities"
+    damaged = (ParseError, zlib.error, LZMAError)
     with ExitStack() as stack:
         stream = open_stream(path, stack, is_text=False)
-        try:
-            for event, element in xml.iterparse(stream, events=("start", "end")):
-                if event == "start":
-                    open_elements.append(element)
-                    if len(open_elements) > _MOST_LEVELS:
-                        raise TextError(
-                            f"{path}: elements are nested more than {_MOST_LEVELS} levels deep;"
-                            " is this a translation file?"
-                        )
-                    continue
-                open_elements.pop()
-                if _name(element) in _UNITS:
-                    yield _Unit(element, open_elements, _segments(element, open_elements))
-                    open_elements[-1].remove(element)
-        except ParseError as error:
-            raise TextError(
-                f"{path}: is not well-formed XML ({one_line(error)}); export it again"
-            ) from error
-        except ValueError as error:  # of defusedxml
-            raise TextError(
-                f"{path}: declares entities, which are refused ({one_line(error)});"
-                " remove its declarations"
-            ) from error
+        stack.enter_context(refused(TextError, path, "cannot be read as XML", advice, *damaged))
+        for event, element in xml.iterparse(stream, events=("start", "end")):
+            if event == "start":
+                parents.append(element)
+                if len(parents) > _MOST_LEVELS:
+                    raise TextError(
+                        f"{path}: elements are nested more than {_MOST_LEVELS} levels deep;"
+                        " is this a translation file?"
+                    )
+                continue
+            parents.pop()
+            if parents and _name(element) in _UNITS:
+                yield element, parents
+                parents[-1].remove(element)
 
 
 def _segments(unit: Element, parents: list[Element]) -> dict[str, Element]:
     """Return the segments of a unit by language; of several in a language, the first."""
     segments: dict[str, Element] = {}
-    if _name(unit) == "tu":
-        for variant in unit:
-            language = variant.get(_LANGUAGE) or variant.get("lang")
-            segment = _child(variant, "seg")
-            if language and segment is not None:
-                segments.setdefault(language, segment)
-        return segments
-    for name, attributes in (
-        ("source", ("source-language", "srcLang")),
-        ("target", ("target-language", "trgLang")),
-    ):
-        segment = _child(unit, name)
-        language = _attribute(parents, attributes)
+    for variant in unit.findall("{*}tuv"):
+        language = variant.get(_LANGUAGE) or variant.get("lang")
+        segment = variant.find("{*}seg")
         if language and segment is not None:
+            segments.setdefault(language, segment)
+    for name, attribute_of_1, attribute_of_2 in _XLIFF:
+        segment = unit.find(f"{{*}}{name}")
+        if segment is None:
+            continue
+        language = None
+        for parent in parents:
+            language = parent.get(attribute_of_1) or parent.get(attribute_of_2) or language
+        language = segment.get(_LANGUAGE) or language
+        if language:
             segments[language] = segment
     return segments
-
-
-def _attribute(parents: list[Element], names: tuple[str, ...]) -> str | None:
-    """Return the value of an attribute of the nearest parent that has it."""
-    for parent in reversed(parents):
-        for name in names:
-            if name in parent.attrib:
-                return parent.attrib[name]
-    return None
-
-
-def _child(parent: Element, name: str) -> Element | None:
-    return next((child for child in parent if _name(child) == name), None)
 
 
 def _text(segment: Element | None) -> str:
@@ -282,12 +273,19 @@ def _name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
+def _pair(segments: Mapping[str, Element], languages: tuple[str, str]) -> _Pair:
+    """Return the segments in two languages."""
+    first, second = languages
+    return _in_language(segments, first), _in_language(segments, second)
+
+
 def _in_language(segments: Mapping[str, Element], language: str) -> Element | None:
     """Return the segment in a language; one without region serves all regions, and conversely."""
     wanted = language.lower().replace("_", "-")
     for code, segment in segments.items():
         tag = code.lower().replace("_", "-")
-        if wanted in (tag, tag.partition("-")[0]) or tag == wanted.partition("-")[0]:
+        short, long = sorted((wanted, tag), key=len)
+        if f"{long}-".startswith(f"{short}-"):
             return segment
     return None
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.evaluation import BaseEvaluator
-
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.core.pair_store import PairStore
-    from st_paragram.families.bgt.generative_trainer import GenerativeTrainer
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
@@ -45,26 +39,12 @@ class GenerativeFamily(Family):
     default_config = "bgt_small"
     built_in_config = "bgt_small"
 
-    def new_model(self, store: PairStore, settings: GenerativeSettings) -> SentenceTransformer:
-        """Make the initial semantic encoder."""
-        from st_paragram.families.bgt.training import new_model
+    @property
+    def training(self) -> Training:
+        """The module that makes models and trainers."""
+        from st_paragram.families.bgt import training
 
-        return new_model(store, settings)
-
-    def trainer(
-        self,
-        model: SentenceTransformer,
-        store: PairStore,
-        settings: GenerativeSettings,
-        *,
-        folder: Path,
-        evaluator: BaseEvaluator,
-        data: Any = None,
-    ) -> GenerativeTrainer:
-        """Make the trainer of a run. It needs only the store."""
-        from st_paragram.families.bgt.training import trainer
-
-        return trainer(model, store, settings, folder, evaluator)
+        return training
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
         """Return the facts of a generative model, by its `objective`."""

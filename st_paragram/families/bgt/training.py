@@ -55,7 +55,7 @@ def trainer(
     settings: GenerativeSettings,
     folder: Path,
     evaluator: BaseEvaluator | None = None,
-    _: object = None,
+    data: object = None,
 ) -> GenerativeTrainer:
     """Make the trainer of a run with checkpoints in `folder`.
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.formatting import listed
 from st_paragram.families.muse.settings import TASK_NAMES, DualEncoderSettings, MuseData
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
-    from sentence_transformers.base.evaluation import BaseEvaluator
-
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.core.pair_store import PairStore
-    from st_paragram.families.muse.dual_encoder_trainer import DualEncoderTrainer
-    from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
@@ -45,26 +39,12 @@ class DualEncoderFamily(Family):
         for task, folder in (data or MuseData()).tasks.items():
             task_files(folder, task)
 
-    def new_model(self, store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
-        """Make the initial encoder with its towers."""
-        from st_paragram.families.muse.train import new_model
+    @property
+    def training(self) -> Training:
+        """The module that makes models and trainers."""
+        from st_paragram.families.muse import train
 
-        return new_model(store, settings)
-
-    def trainer(
-        self,
-        model: DualEncoder,
-        store: PairStore,
-        settings: DualEncoderSettings,
-        *,
-        folder: Path,
-        evaluator: BaseEvaluator,
-        data: MuseData | None,
-    ) -> DualEncoderTrainer:
-        """Make the trainer of a run on translations and the tasks of `data`."""
-        from st_paragram.families.muse.train import trainer
-
-        return trainer(model, store, settings, folder, evaluator, data)
+        return train
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
         """Return the facts of a dual encoder, by its `architecture` and training tasks."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.model_directory.configuration import AVERAGING, read_configuration
 from st_paragram.core.model_directory.find import find
 from st_paragram.families.psp.encoders import ENCODERS
 from st_paragram.families.psp.settings import TrainingSettings
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.evaluation import BaseEvaluator
-
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.core.pair_store import PairStore
-    from st_paragram.families.psp.mega_batch_trainer import MegaBatchTrainer
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
@@ -51,26 +45,12 @@ class ParaphrasticFamily(Family):
         encoder = Encoder(settings.init)
         return encoder if encoder.tokenizer.kind == "sentencepiece" else None
 
-    def new_model(self, store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-        """Make the initial model; refuse tokens that do not fit the encoder."""
-        from st_paragram.families.psp.training import new_model
+    @property
+    def training(self) -> Training:
+        """The module that makes models and trainers."""
+        from st_paragram.families.psp import training
 
-        return new_model(store, settings)
-
-    def trainer(
-        self,
-        model: SentenceTransformer,
-        store: PairStore,
-        settings: TrainingSettings,
-        *,
-        folder: Path,
-        evaluator: BaseEvaluator,
-        data: Any = None,
-    ) -> MegaBatchTrainer:
-        """Make the trainer of a run. It needs only the store."""
-        from st_paragram.families.psp.training import trainer
-
-        return trainer(model, store, settings, folder, evaluator)
+        return training
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
         """Return the facts of a model, by its `encoder` and the tokenization of its preparation."""

@@ -58,7 +58,7 @@ def trainer(
     settings: TrainingSettings,
     folder: Path,
     evaluator: BaseEvaluator | None = None,
-    _: object = None,
+    data: object = None,
 ) -> MegaBatchTrainer:
     """Make the trainer of a run with checkpoints in `folder`; an evaluator is applied regularly."""
     arguments = arguments_of(

@@ -144,7 +144,6 @@ def from_record(
     facts: CardFacts,
     dim: int | None = None,  # dimensions of the model, if they are fewer than were trained
     license: str | None = None,
-    address: str | None = None,
     sources: bool = True,  # list the texts of the pairs, if the record has them
 ) -> Card:
     """Make the card of a trained model: data, settings, scores, citations."""
@@ -163,7 +162,6 @@ def from_record(
         stock=not facts.plugin_only,
         network=facts.network,
         note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),
-        address=address,
         license=license,
         sections=(
             ("Data", _data(record, sources)),

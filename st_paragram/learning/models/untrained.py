@@ -16,10 +16,10 @@ from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, initialise
 
 
-def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """Give a model (or the model of this name) new random weights, but keep its architecture."""
-    model = load(like) if isinstance(like, str) else like
-    torch.manual_seed(seed)
+def random_model(name: str) -> SentenceTransformer:
+    """Open a model, and give it new random weights, the same in every call."""
+    model = load(name)
+    torch.manual_seed(0)
     embedding = averaging_embedding(model)
     if embedding is not None:
         return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
@@ -30,11 +30,11 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
             reset()
         else:
             # norms of transformers, weights of their layers, and other parameters of a module
-            for name, parameter in module.named_parameters(recurse=False):
+            for part, parameter in module.named_parameters(recurse=False):
                 if parameter.ndim > 1:
                     nn.init.xavier_uniform_(parameter)
                 else:
-                    nn.init.constant_(parameter, 0.0 if name == "bias" else 1.0)
+                    nn.init.constant_(parameter, 0.0 if part == "bias" else 1.0)
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model

@@ -8,10 +8,10 @@ alignment is the path with the highest total gain (see `gains`) within a band ar
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import compress
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
-from st_paragram.errors import MiningError
-from st_paragram.tools.alignment.gains import BlockGains, Document, Embed
+from st_paragram.errors import MiningError, SettingsError
+from st_paragram.tools.alignment.gains import BlockGains, Document
 from st_paragram.tools.alignment.path import (
+    Steps,
     band_around,
     best_path,
     gains_in_band,
@@ -29,7 +30,6 @@ from st_paragram.tools.alignment.path import (
     rough_path,
 )
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
 
 _TEXTS_AT_A_TIME = 1 << 14
@@ -71,6 +71,7 @@ def align(
         The blocks, in order.
 
     Raises:
+        SettingsError: `model` is the name of a model.
         MiningError: The documents have different numbers of sections (`settings.boundary`).
 
     Example:
@@ -81,21 +82,20 @@ def align(
         ((0, 1), (0,))
     """
     settings = settings or AlignmentSettings()
+    if isinstance(model, str):
+        raise SettingsError(f"model is {model!r}; give Encoder({model!r}) or a SentenceTransformer")
     source = list_of_texts(source)
     target = list_of_texts(target)
-
-    def embed(texts: Sequence[str]) -> Vectors:
-        return unit_embeddings(model, texts).vectors
-
     result: list[Block] = []
     for source_rows, target_rows in paired_sections(source, target, settings.boundary):
+        first = _embedded(source, source_rows, model)
+        second = _embedded(target, target_rows, model)
         aligned: list[Block] = []
-        if source_rows and target_rows:
-            first = _embedded(source, source_rows, embed)
-            second = _embedded(target, target_rows, embed)
-            aligned = _align(first, second, embed, settings=settings)
+        if first.rows and second.rows:
+            steps = _path(first, second, settings)
+            aligned = _scored(steps, first, second, model=model)
         if settings.with_skipped:
-            aligned = list(_with_skipped(aligned, source_rows, target_rows))
+            aligned = _with_skipped(aligned, source_rows, target_rows)
         result += aligned
     return result
 
@@ -124,64 +124,60 @@ def _sections(document: Sequence[str], boundary: str | None) -> list[list[int]]:
     return sections
 
 
-def _embedded(document: Sequence[str], rows: Sequence[int], embed: Embed) -> Document:
+def _embedded(document: Sequence[str], rows: Sequence[int], model: TextEncoder) -> Document:
     """Embed the sentences in which the model knows a token."""
-    known_rows: list[int] = []
-    vectors: list[Vectors] = []
-    for begin, end in blocks(len(rows), _TEXTS_AT_A_TIME):
-        part = list(rows[begin:end])
-        embeddings = embed([document[row] for row in part])
-        is_known = np.any(embeddings, axis=1)
-        known_rows += compress(part, is_known)
-        vectors.append(embeddings[is_known])
+    embeddings = unit_embeddings(model, [document[row] for row in rows])
+    known_rows = list(compress(rows, embeddings.known))
     sentences = [document[row] for row in known_rows]
     lengths = [len(sentence) for sentence in sentences]
-    ends = np.cumsum([0, *lengths]).astype(np.float64)
-    return Document(known_rows, sentences, np.concatenate(vectors), ends)
+    vectors = embeddings.vectors[embeddings.known]
+    vectors *= np.sqrt(lengths, dtype=np.float32)[:, None]
+    return Document(known_rows, sentences, vectors, np.cumsum([0, *lengths]))
 
 
-def _align(
-    source: Document, target: Document, embed: Embed, settings: AlignmentSettings
-) -> list[Block]:
+def _path(source: Document, target: Document, settings: AlignmentSettings) -> Steps:
     n = len(source.rows)
     m = len(target.rows)
-    if not n or not m:
-        return []
     rough = rough_path(source.vectors, target.vectors)
-    gains = BlockGains(source, target, rough, embed=embed, settings=settings)
+    gains = BlockGains(source, target, rough, settings=settings)
     band = band_around(path_columns(rough, n, m), m)
-    steps = best_path(gains_in_band(gains, band), gains.kinds, band, columns=m)
+    return best_path(gains_in_band(gains, band), gains.kinds, band, columns=m)
+
+
+def _scored(steps: Steps, source: Document, target: Document, model: TextEncoder) -> list[Block]:
+    """Return the blocks of a path with the cosines of their joined sentences."""
     aligned: list[Block] = []
     for begin, end in blocks(len(steps), _TEXTS_AT_A_TIME):
-        part = steps[begin:end]
-        sources = embed([source.text(step.source, step.height) for step in part])
-        targets = embed([target.text(step.target, step.width) for step in part])
-        scores = np.einsum("nd,nd->n", sources, targets, dtype=np.float64)
-        for step, score in zip(part, scores.tolist(), strict=True):
-            source_rows = source.rows[step.source : step.source + step.height]
-            target_rows = target.rows[step.target : step.target + step.width]
-            aligned.append(Block(tuple(source_rows), tuple(target_rows), score))
+        part = steps[begin:end].tolist()
+        sources = [" ".join(source.sentences[i : i + height]) for i, _, height, _ in part]
+        targets = [" ".join(target.sentences[j : j + width]) for _, j, _, width in part]
+        first = unit_embeddings(model, sources).vectors
+        second = unit_embeddings(model, targets).vectors
+        scores = np.einsum("nd,nd->n", first, second, dtype=np.float64)
+        for (i, j, height, width), score in zip(part, scores.tolist(), strict=True):
+            source_rows = tuple(source.rows[i : i + height])
+            target_rows = tuple(target.rows[j : j + width])
+            aligned.append(Block(source_rows, target_rows, score))
     return aligned
 
 
 def _with_skipped(
     aligned: Sequence[Block], source: Sequence[int], target: Sequence[int]
-) -> Iterator[Block]:
-    """Yield the blocks and the other rows as skipped blocks, source rows first.
+) -> list[Block]:
+    """Add the other rows as skipped blocks, source rows first.
 
     A skipped row is before the first block that has a later row.
     """
-    aligned_source = set(chain.from_iterable(block.source for block in aligned))
-    aligned_target = set(chain.from_iterable(block.target for block in aligned))
-    skipped_source = deque(row for row in source if row not in aligned_source)
-    skipped_target = deque(row for row in target if row not in aligned_target)
-    for block in aligned:
-        while skipped_source and skipped_source[0] < block.source[0]:
-            yield Block((skipped_source.popleft(),), (), 0.0)
-        while skipped_target and skipped_target[0] < block.target[0]:
-            yield Block((), (skipped_target.popleft(),), 0.0)
-        yield block
-    for row in skipped_source:
-        yield Block((row,), (), 0.0)
-    for row in skipped_target:
-        yield Block((), (row,), 0.0)
+    sources = [block.source for block in aligned]
+    targets = [block.target for block in aligned]
+    skipped_source = sorted(set(source).difference(*sources))
+    skipped_target = sorted(set(target).difference(*targets))
+    skipped = [Block((row,), (), 0.0) for row in skipped_source]
+    skipped += [Block((), (row,), 0.0) for row in skipped_target]
+
+    def blocks_before(block: Block) -> int:
+        if block.source:
+            return bisect_left(sources, block.source)
+        return bisect_left(targets, block.target)
+
+    return sorted([*skipped, *aligned], key=blocks_before)

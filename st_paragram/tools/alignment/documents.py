@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,38 +99,47 @@ def align_documents(
         raise SettingsError(f"{output}: TMX has texts instead of indices; name a file .tsv")
     if split and not languages:
         raise SettingsError("--split needs the languages of both sides; give --pair CODE CODE")
-    of_source, of_target = languages if split and languages else ("", "")
+    codes = languages if split and languages else ("", "")
     output = Path(output)
     check_output(output, overwrite)
-    read_source = partial(_sentences, boundary=settings.boundary, language=of_source)
-    read_target = partial(_sentences, boundary=settings.boundary, language=of_target)
-    pairs = list(documents)
-    source_count = 0
-    target_count = 0
-    for source, target, place in pairs:
-        with _named(place):
-            sections = paired_sections(read_source(source), read_target(target), settings.boundary)
-        for source_rows, target_rows in sections:
-            source_count += len(source_rows)
-            target_count += len(target_rows)
+
+    def read(*names: str) -> list[list[str]]:
+        sides = zip(names, codes, strict=True)
+        return [_sentences(name, settings.boundary, code) for name, code in sides]
+
     model_folder = find(model)
     encoder = load_encoder(model_folder)
+    pairs = list(documents)
+    counts = [0, 0]
+    unknown = 0
+    has_boundary = settings.boundary is None
+    for source, target, place in pairs:
+        with _named(place):
+            first, second = read(source, target)
+            paired_sections(first, second, settings.boundary)
+        for side, sentences in enumerate([first, second]):
+            has_boundary = has_boundary or settings.boundary in sentences
+            texts = [text for text in sentences if text and text != settings.boundary]
+            counts[side] += len(texts)
+            unknown += len(texts) - int(known_texts(encoder, texts).sum())
+    if not has_boundary:
+        raise MiningError(
+            f"no document has a line {settings.boundary!r}; correct it, or leave out --boundary"
+        )
     key = digest(
         installed_version(),
         fingerprint(model_folder),
-        repr((settings, of_source, of_target, indices)),
+        repr((settings, codes, indices)),
     )
 
     def align_into(source: str, target: str, path: Path) -> None:
-        first = read_source(source)
-        second = read_target(target)
+        first, second = read(source, target)
         with path.open("wb") as file:
             for block in align(first, second, encoder, settings=settings):
                 sides = [_side(first, block.source, indices), _side(second, block.target, indices)]
                 file.write("\t".join([f"{block.score:.6f}", *sides]).encode() + b"\n")
 
     count = 0
-    unknown = 0
     with (
         work_folder(output, overwrite) as folder,
         atomic(output) as file,
@@ -142,17 +152,13 @@ def align_documents(
             with _named(place):
                 make(path, partial(align_into, source, target))
             for row in path.read_text("utf-8").split("\n")[:-1]:
-                score, first, second = row.split("\t")
-                count += bool(first and second)
-                writer.write(first, second, float(score))
-            for sentences in (read_source(source), read_target(target)):
-                texts = [text for text in sentences if text and text != settings.boundary]
-                known = known_texts(encoder, texts)
-                unknown += len(known) - int(known.sum())
+                score, source_text, target_text = row.split("\t")
+                count += bool(source_text and target_text)
+                writer.write(source_text, target_text, score=float(score))
     return DocumentReport(
         documents=len(pairs),
-        source=source_count,
-        target=target_count,
+        source=counts[0],
+        target=counts[1],
         pairs=count,
         unknown=unknown,
     )
@@ -164,16 +170,19 @@ def _sentences(name: str, boundary: str | None, language: str) -> list[str]:
         raise MiningError(f"{name}: not a regular file; name a document")
     check_plain(name, PLAIN_ONLY)
     sentences = [" ".join(line.split()) for line in read_lines(name)]
-    if not any(sentences):
+    if not set(sentences) - {"", boundary}:
         raise MiningError(
             f"{name}: empty; give a document with at least one sentence, or leave the pair out"
         )
     if not language:
         return sentences
+    code = re.match("([a-z]{2,3})([-_]|$)", language.lower())
+    if not code:
+        raise MiningError(f"unknown language {language!r}; --split needs codes such as de or fr")
     segment = require("sentencex", "split", "--split").segment
     parts: list[str] = []
     for line in sentences:
-        parts += [line] if line == boundary else map(str.strip, segment(language, line))
+        parts += [line] if line == boundary else map(str.strip, segment(code[1], line))
     return parts
 
 

@@ -11,6 +11,7 @@ of groups of sentences are aligned first, and their path is the middle of the ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,24 +21,30 @@ from st_paragram.tools.neighbors.results import Vectors
 
 Gains = NDArray[np.float64]
 Nodes = NDArray[np.int64]
+#: Blocks of a path, (blocks, 4): first source unit, first target unit, and numbers of both units.
+Steps = NDArray[np.int64]
 
 #: Columns of a band on each side of the rough path.
 REACH = 60
 _ROWS_AT_A_TIME = 128
+_COLUMNS_AT_A_TIME = 256
+_ROUGH_UNITS = 2  # maximum units of one side of a rough block
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
-_ROUGH_KINDS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
 
 
-class Step(NamedTuple):
-    """A block: its first units, and its numbers of units."""
+def kinds_of_blocks(max_units: int) -> list[tuple[int, int]]:
+    """Return source and target units of each kind of block.
 
-    source: int
-    target: int
-    height: int
-    width: int
+    A block has at most `max_units` + 1 units, at least one of them on each side.
+    """
+    kinds = []
+    for total in range(2, max_units + 2):
+        for height in range(1, total):
+            kinds.append((height, total - height))
+    return kinds
 
 
 class Band(NamedTuple):
@@ -65,26 +72,25 @@ def band_around(middle: NDArray[np.float64], columns: int, reach: int = REACH) -
     return Band(np.clip(lows, 0, columns + 1 - width), width)
 
 
-def gains_in_band(gains: Callable[[slice, slice], Gains], band: Band) -> Iterator[Gains]:
+def gains_in_band(gains: Callable[[Nodes, Nodes], Gains], band: Band) -> Iterator[Gains]:
     """Yield the gains of blocks that end in each row but row 0, float64 (kinds, width).
 
     `gains` returns those of rows and columns, (kinds, rows, columns).
     """
-    begin = 1
-    while begin < len(band.lows):
-        first = int(band.lows[begin])
-        # fewer rows where the band is steep
-        steep = int(np.searchsorted(band.lows, first + 2 * _ROWS_AT_A_TIME, "right"))
-        end = min(begin + _ROWS_AT_A_TIME, steep)
-        tile = gains(slice(begin, end), slice(first, int(band.lows[end - 1]) + band.width))
-        for row, low in enumerate(band.lows[begin:end] - first):
+    rows = np.arange(1, len(band.lows))
+    lows = band.lows[1:]
+    # fewer rows where the band is steep
+    parts = rows // _ROWS_AT_A_TIME + lows // _COLUMNS_AT_A_TIME
+    for part in np.split(rows, np.flatnonzero(np.diff(parts)) + 1):
+        columns = np.arange(band.lows[part[0]], band.lows[part[-1]] + band.width)
+        tile = gains(part, columns)
+        for row, low in enumerate(band.lows[part] - columns[0]):
             yield tile[:, row, low : low + band.width]
-        begin = end
 
 
 def best_path(
     gains: Iterable[Gains], kinds: Sequence[tuple[int, int]], band: Band, columns: int
-) -> list[Step]:
+) -> Steps:
     """Find the blocks with the highest total gain in a band, in order and without overlap.
 
     Skipping a unit gains nothing, so skipped target units are a running maximum over the columns,
@@ -101,121 +107,110 @@ def best_path(
         columns: Number of target units, m.
     """
     lows, width = band
-    moves = [*kinds, (1, 0)]
-    skip_target = len(moves)
-    heights = np.array([height for height, _ in moves])
-    widths = np.array([across for _, across in moves])
+    moves = [*kinds, (1, 0), (0, 1)]
+    skip_target = len(moves) - 1
+    heights, widths = np.array(moves[:-1]).T
     places = np.arange(width)
     chosen = np.empty((len(lows), width), dtype=np.uint8)
-    # best values and first columns of the rows before, the last row first
-    before = np.full((heights.max(), width), -np.inf)
-    before[0] = 0
-    lows_before = np.zeros(heights.max(), np.int64)
-    lows_before[0] = lows[0]
-    reached = np.zeros((len(moves), width))
-    for row, (low, row_gains) in enumerate(zip(lows[1:], gains, strict=True), 1):
-        starts = places + (low - widths - lows_before[heights - 1])[:, None]
-        reached[:] = before[heights[:, None] - 1, np.clip(starts, 0, width - 1)]
-        reached[starts < 0] = -np.inf
+    best = np.zeros((len(lows), width))
+    for row, row_gains in enumerate(gains, 1):
+        rows = np.maximum(row - heights, 0)
+        starts = places + (lows[row] - widths - lows[rows])[:, None]
+        reached = best[rows[:, None], np.clip(starts, 0, width - 1)]
         reached[:-1] += row_gains
+        reached[starts < 0] = -np.inf
+        reached[row < heights] = -np.inf
         most = reached.max(axis=0)
-        best = np.maximum.accumulate(most)
-        chosen[row] = np.where(best > most, skip_target, reached.argmax(axis=0))
-        before[1:] = before[:-1]
-        before[0] = best
-        lows_before[1:] = lows_before[:-1]
-        lows_before[0] = low
+        best[row] = np.maximum.accumulate(most)
+        chosen[row] = np.where(best[row] > most, skip_target, reached.argmax(axis=0))
     steps = []
     row = len(lows) - 1
     column = columns
     while row and column:
         column = min(column, int(lows[row]) + width - 1)
         move = int(chosen[row, column - lows[row]])
-        if move == skip_target:
-            column -= 1
-            continue
         height, across = moves[move]
         row -= height
         column -= across
-        if across:
-            steps.append(Step(row, column, height, across))
-    return steps[::-1]
+        if height and across:
+            steps.append((row, column, height, across))
+    return np.array(steps[::-1], np.int64).reshape(-1, 4)
 
 
-def rough_path(source: Vectors, target: Vectors) -> list[Step]:
-    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to four units."""
+def rough_path(source: Vectors, target: Vectors) -> Steps:
+    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to three units.
+
+    The vector of a group is the sum of the vectors of its units.
+    """
     levels = [(source, target)]
     while len(source) * len(target) > _MOST_CELLS:
-        source = _grouped(source)
-        target = _grouped(target)
+        source = np.add.reduceat(source, np.arange(0, len(source), _GROUP))
+        target = np.add.reduceat(target, np.arange(0, len(target), _GROUP))
         levels.append((source, target))
-    steps: list[Step] = []
+    steps = np.empty((0, 4), np.int64)
     reach = len(target)
     for source, target in reversed(levels):
-        rough = path_columns(steps, len(source), len(target), group=_GROUP)
-        band = band_around(rough, len(target), reach)
-        gains = gains_in_band(_RoughGains(source, target), band)
-        steps = best_path(gains, _ROUGH_KINDS, band, columns=len(target))
+        columns = path_columns(_GROUP * steps, len(source), len(target))
+        band = band_around(columns, len(target), reach)
+        means = (source.mean(axis=0), target.mean(axis=0))
+        gains = gains_in_band(partial(_rough_gains, source, target, means), band)
+        steps = best_path(gains, kinds_of_blocks(_ROUGH_UNITS), band, columns=len(target))
         reach = REACH
     return steps
 
 
-def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArray[np.float64]:
-    """Return the column of a path in each row, (n + 1,).
+def path_columns(steps: Steps, n: int, m: int) -> NDArray[np.float64]:
+    """Return the column of a path through n and m units in each row, (n + 1,)."""
+    starts = steps[:, :2]
+    ends = starts + steps[:, 2:]
+    rows, columns = np.hstack([starts, ends]).reshape(-1, 2).T
+    return np.interp(np.arange(n + 1), [0, *rows, n], [0, *columns, m])
+
+
+def _rough_gains(
+    source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: Nodes, columns: Nodes
+) -> Gains:
+    """Compute gains from cosines, without the mean that all units of a document share."""
+    sources = vectors_of_runs(source, rows, _ROUGH_UNITS, mean=means[0])
+    targets = vectors_of_runs(target, columns, _ROUGH_UNITS, mean=means[1])
+    tiles = []
+    for height, width in kinds_of_blocks(_ROUGH_UNITS):
+        cosines = cosines_of(sources[height - 1], targets[width - 1])
+        tiles.append((height + width) * (cosines - _ROUGH_LEAST))
+    return np.stack(tiles)
+
+
+def units_before(nodes: Nodes, size: int) -> Nodes:
+    """Return the number of the first of 1 to `size` units that end at each node, (size, nodes).
+
+    Where there are fewer units, it is 0, and the result means nothing.
+    """
+    return np.maximum(nodes - np.arange(1, size + 1)[:, None], 0)
+
+
+def vectors_of_runs(
+    vectors: Vectors, nodes: Nodes, size: int, mean: Vectors | float = 0.0
+) -> NDArray[np.float64]:
+    """Return vectors of length 1 of 1 to `size` units that end at each node, (size, nodes, D).
+
+    The vector of several units is the sum of theirs.
 
     Args:
-        steps: Blocks of the path, in groups of units.
-        n: Number of source units.
-        m: Number of target units.
-        group: Units in a group.
+        vectors: Vectors of the units, float32 (n, D).
+        nodes: Numbers of the nodes.
+        size: Maximum number of units.
+        mean: Vector to subtract from each, (D,).
     """
-    rows = [0]
-    columns = [0]
-    for step in steps:
-        rows += [step.source * group, (step.source + step.height) * group]
-        columns += [step.target * group, (step.target + step.width) * group]
-    return np.interp(np.arange(n + 1), [*rows, n], [*columns, m])
+    units = vectors[units_before(nodes, size)] - mean
+    sums = np.cumsum(units, axis=0, dtype=np.float64)
+    lengths = np.linalg.norm(sums, axis=-1, keepdims=True)
+    runs: NDArray[np.float64] = sums / np.maximum(lengths, 1e-9)
+    return runs
 
 
-class _RoughGains:
-    """Gains of blocks of a few units.
+def cosines_of(source: NDArray[np.float64], target: NDArray[np.float64]) -> Vectors:
+    """Compute cosines of vectors of length 1, (r, D) and (c, D), float32 (r, c).
 
-    A cosine is that of sums of vectors, without what all units of a document have in common.
+    They are rounded once, so they do not depend on threads or on positions in the product.
     """
-
-    def __init__(self, source: Vectors, target: Vectors) -> None:
-        self._source = source
-        self._target = target
-        self._source_mean = source.mean(axis=0)
-        self._target_mean = target.mean(axis=0)
-
-    def __call__(self, rows: slice, columns: slice) -> Gains:
-        tiles = []
-        for height, width in _ROUGH_KINDS:
-            source = _runs(self._source, self._source_mean, rows, height)
-            target = _runs(self._target, self._target_mean, columns, width)
-            # rounded once, as in `gains`
-            cosines = (source.astype(np.float64) @ target.T).astype(np.float32)
-            tiles.append((height + width) * (cosines - _ROUGH_LEAST))
-        return np.stack(tiles)
-
-
-def _runs(vectors: Vectors, mean: Vectors, nodes: slice, size: int) -> Vectors:
-    """Return unit vectors of `size` units that end at each node, less the mean, (nodes, D)."""
-    ends = np.arange(nodes.start, nodes.stop)
-    total = np.zeros((len(ends), len(mean)), np.float32)
-    for back in range(1, size + 1):
-        # no block ends before node `size`, so what it has does not matter
-        total += vectors[np.maximum(ends - back, 0)] - mean
-    return _unit(total)
-
-
-def _grouped(vectors: Vectors) -> Vectors:
-    """Return unit vectors of groups of units."""
-    return _unit(np.add.reduceat(vectors, np.arange(0, len(vectors), _GROUP)))
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-9))
-    return unit
+    return (source @ target.T).astype(np.float32)

@@ -80,8 +80,13 @@ def candidate_pairs(
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
     """Return for each of n rows the neighbor with the highest margin score, and the score, (n,)."""
+    return best_by_means(own, other.means[own.indices], margin)
+
+
+def best_by_means(own: Neighbors, means: Scores, margin: Margin) -> tuple[Rows, Scores]:
+    """Do the same with the means of the neighbors, (n, k): their cosines with their neighbors."""
     cosines = own.similarities.astype(np.float64)
-    scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
+    scores = margin_scores(cosines, own.means[:, None], means, margin)
     rows = np.arange(len(scores))
     best = scores.argmax(axis=1)  # the nearer of equally good neighbors
     return own.indices[rows, best], scores[rows, best]

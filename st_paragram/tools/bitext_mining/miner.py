@@ -182,6 +182,8 @@ def mine(
             "groups are of paraphrases by cosines; give one text (--paraphrase), the margin"
             " absolute, and a threshold such as 0.75"
         )
+    if settings.min_size > 2 and not settings.groups:
+        raise SettingsError(f"min_size is {settings.min_size}, which is of groups; add --groups")
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
@@ -226,7 +228,7 @@ def mine(
             with atomic(output) as file:
                 for number, group in enumerate(groups, 1):
                     numbers = vectors[0].stored_numbers(group)
-                    for text in _texts(sides[0], numbers, settings.with_ids):
+                    for text in sides[0].ids_or_texts(numbers):
                         file.write(f"{number}\t{text}\n".encode())
         else:
             stored = ScoredPairs(
@@ -234,7 +236,7 @@ def mine(
                 vectors[-1].stored_numbers(pairs.target),
                 pairs.scores,
             )
-            _write(stored, sides, settings.with_ids, output, languages)
+            _write(stored, sides, output, languages)
         times.append(time.perf_counter())
     counts = []
     for side, rows in zip(sides, vectors, strict=True):
@@ -380,7 +382,6 @@ def _blocks(place: Path, count: int, search: _Search) -> Iterator[tuple[int, lis
 def _write(
     pairs: ScoredPairs,
     sides: Sequence[Sentences],
-    with_ids: bool,
     output: Path,
     languages: tuple[str, str] | None,
 ) -> None:
@@ -388,11 +389,7 @@ def _write(
     with atomic(output) as file, pair_writer(file, languages) as writer:
         for begin, end in blocks(len(pairs), _WRITTEN):
             block = pairs.at(slice(begin, end))
-            source = _texts(sides[0], block.source, with_ids)
-            target = _texts(sides[-1], block.target, with_ids)
+            source = sides[0].ids_or_texts(block.source)
+            target = sides[-1].ids_or_texts(block.target)
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
-                writer.write(first, second, score)
-
-
-def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:
-    return side.ids(rows) if with_ids else side.texts(rows)
+                writer.write(first, second, score=score)

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import unicodedata
-from typing import NamedTuple
+from collections import Counter
 
 import regex
 
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 
-# Digits with marks between them, or with spaces before each three digits
-_NUMBER = regex.compile(
-    r"(?<![\w.])\.\d+|(?<!\d)\d{1,3}(?:[ \xa0\u2009\u202f]\d{3})+(?!\d)"
-    r"|\d+(?:[.,'\u2019\u060c\u066b\u066c]\d+)*"
-)
-# Full hours, and months, which other languages write in words
-_IGNORED = regex.compile(r"(?<=\d):00\b|(?<!\d)\d{1,2} ?月")
-_SPACES = regex.compile(r"[ \xa0\u2009\u202f'\u2019\u066c]")
 _MOST_NUMBERS = 100  # texts with more are tables
-_COMMAS = str.maketrans("\u060c\u066b", ",,")  # of Arabic
+_MOST_DIGITS = 500
+_DIGIT = regex.compile(r"\d")
+_NO_DIGITS = regex.compile(r"\D+")
+_GROUP = r"[.,'\u2019\u060c\u066b\u066c \xa0\u2009\u202f]\d{3}"
+# Digits in groups of three, a decimal number, or digits between other marks, as in a date
+_NUMBER = regex.compile(
+    rf"(?<![\d.,])\d{{1,3}}(?:{_GROUP})+(?:[.,]\d\d?)?(?!\d)"
+    r"|(?<![\w.])\.\d+|(?<![\d.,])\d++[.,\u060c\u066b]\d++(?![.,]\d)|\d+"
+)
+_DECIMALS = regex.compile(r"[.,\u060c\u066b]\d\d?$")
+# Months and full hours, which other languages write in words, and zeros of decimals
+_IGNORED = regex.compile(r"(?<!\d)\d{1,2} ?月|:00(?!\d)|(?<=\d)[.,]00?(?!\d)|(?<=[.,]\d)0(?!\d)")
 # Words that stand for zeros in the languages of the included models: 1.5 million is 150万
 _SCALE = regex.compile(
-    r"\b(?:thousand|hundred|mill?i|bill?i|tri?ll|mil\b|mil[jy]|mrd|mio|tausend|hundert|mille|bin\b"
+    r"\b(?:thousand|hundred|mill?i|bill?i|tri?ll|mil\b|mil[jy]|mrd|mio|tausend|hundert|mille|bin"
     r"|тыс|млн|млрд|милл|трилл)|\d ?[KMBkm]\b|[百千万萬亿億兆]"
     r"|ألف|آلاف|مليون|ملايين|مليار|مائة|مئة",
     regex.IGNORECASE,
 )
-
-_CLOCK = regex.compile(r"\d ?[ap]\.? ?m\b|\buhr\b", regex.IGNORECASE)
-_HOUR = regex.compile(
+_TIME = regex.compile(
     r"\d:\d\d|\d ?[ap]\.? ?m\b|\buhr\b|\bo'clock|下午|晚上|مساء", regex.IGNORECASE
 )
-_TIME = regex.compile(r"(?<=(?<![\d.,])\d{1,2})\.(?=[0-5]\d(?![\d.,]\d))")
+_MARK_OF_MINUTES = regex.compile(r"(?<=\d)[.,](?=[0-5]\d(?!\d))")
 
 
 @options
@@ -39,9 +39,8 @@ class Numbers(RowFilter):
     """Drop pairs in which each side has a number that the other lacks.
 
     A number in digits on only one side may be written in words on the other. Digits of all scripts
-    are equal, and so are 1,234.5 and 1.234,5, 1990 and 90, 3 and 15 (of the afternoon). A mark
-    before three digits may be a decimal mark or a thousands separator. Next to words such as
-    million, zeros do not count. Texts with more than 100 numbers are not compared.
+    are equal, and so are 1,234.5 and 1.234,5, 1990 and 90, 3 and 15 (of the afternoon). Next to
+    words such as million, zeros do not count. Texts with more than 100 numbers are not compared.
     """
 
     name = "numbers"
@@ -50,92 +49,45 @@ class Numbers(RowFilter):
     def reason(self, row: Row) -> str | None:
         """Return the reason to drop a row, or None to keep it."""
         first, second = row[:2]
-        if _CLOCK.search(first) or _CLOCK.search(second):
-            first = _TIME.sub(":", first)
-            second = _TIME.sub(":", second)
-        numbers = _numbers(first), _numbers(second)
-        counts = len(numbers[0]), len(numbers[1])
-        if min(counts) == 0 or max(counts) > _MOST_NUMBERS or numbers[0] == numbers[1]:
+        if not (_DIGIT.search(first) and _DIGIT.search(second)):
             return None
-        context = _Context(
-            has_scale=bool(_SCALE.search(first) or _SCALE.search(second)),
-            has_time=bool(_HOUR.search(first) or _HOUR.search(second)),
-        )
-        return None if context.match(*numbers) else "other numbers"
+        texts = f"{first}\n{second}"
+        has_time = _TIME.search(texts) is not None
+        zeros = "0." if _SCALE.search(texts) else ""
+        first_numbers = _numbers(first, has_time)
+        second_numbers = _numbers(second, has_time)
+        if max(first_numbers.total(), second_numbers.total()) > _MOST_NUMBERS:
+            return None
+        left = []
+        right = list((second_numbers - first_numbers).elements())
+        for number in (first_numbers - second_numbers).elements():
+            equal = [other for other in right if _are_equal(number, other, zeros, has_time)]
+            if equal:
+                right.remove(equal[0])
+            else:
+                left.append(number)
+        is_same = "".join(left).rstrip(zeros) == "".join(right).rstrip(zeros)
+        return None if is_same or not left or not right else "other numbers"
 
 
-def _numbers(text: str) -> list[str]:
-    """Return the numbers of a text in ASCII digits, with the marks between them."""
-    if not regex.search(r"\d", text):
-        return []
-    numbers = []
+def _numbers(text: str, has_time: bool) -> Counter[str]:
+    """Count the numbers of a text in ASCII digits; a final full stop means decimals."""
+    if has_time:
+        text = _MARK_OF_MINUTES.sub(":", text)
+    numbers = Counter[str]()
     for match in _NUMBER.findall(_IGNORED.sub("", text)):
-        characters = [str(unicodedata.decimal(character, character)) for character in match]
-        number = _SPACES.sub("", "".join(characters)).translate(_COMMAS)
-        if _readings(number):
-            numbers.append(number)
-        else:  # a date, a version
-            numbers += regex.split("[.,]", number)
+        digits = _NO_DIGITS.sub("", match)
+        number = str(int(digits[:_MOST_DIGITS]))
+        if _DECIMALS.search(match):
+            number += "."
+        numbers[number] += 1
     return numbers
 
 
-class _Context(NamedTuple):
-    """What the texts around numbers allow."""
-
-    has_scale: bool  # words such as million
-    has_time: bool
-
-    def match(self, first: list[str], second: list[str]) -> bool:
-        """Whether a side has no number without an equal, or the other numbers of both are joined.
-
-        A number may be repeated on one side, unless both sides have as many numbers.
-        """
-        once = len(first) == len(second)
-        left = self._without_equal(first, second, once)
-        right = self._without_equal(second, first, once)
-        if not left or not right:
-            return True
-        return len(left) != len(right) and self._have_equal_digits(left, right)
-
-    def _without_equal(self, numbers: list[str], others: list[str], once: bool) -> list[str]:
-        remaining = list(others)
-        left = []
-        for number in numbers:
-            equal = [other for other in remaining if self._are_equal(number, other)]
-            if not equal:
-                left.append(number)
-            elif once:
-                remaining.remove(number if number in equal else equal[0])
-        return left
-
-    def _are_equal(self, first: str, second: str) -> bool:
-        """Whether two numbers may mean the same."""
-        if first == second or _readings(first) & _readings(second):
-            return True
-        if self.has_scale and self._have_equal_digits([first], [second]):
-            return True
-        if not (first.isdecimal() and second.isdecimal()) or max(len(first), len(second)) > 4:
-            return False
-        low, high = sorted((int(first), int(second)))
-        is_decade = high > 999 and low < 100 and high % 100 == low
-        return is_decade or (self.has_time and low <= 12 and high == low + 12)
-
-    def _have_equal_digits(self, first: list[str], second: list[str]) -> bool:
-        """Whether the digits of joined numbers are equal, except for zeros that scale."""
-        zeros = "0" if self.has_scale else ""
-        digits = [regex.sub(r"\D", "", "".join(side)).strip(zeros) for side in (first, second)]
-        return digits[0] == digits[1]
-
-
-def _readings(number: str) -> set[str]:
-    """Return the values that digits with marks may mean; none for a date or a version."""
-    parts = regex.split("[.,]", number)
-    marks = regex.findall("[.,]", number)
-    grouped = all([len(part) == 3 for part in parts[1:]])
-    readings = set()
-    if not marks or grouped:
-        readings.add("".join(parts).lstrip("0") or "0")
-    if marks and (len(marks) == 1 or marks[-1] not in marks[:-1]):
-        whole = "".join(parts[:-1]).lstrip("0") or "0"
-        readings.add(f"{whole}.{parts[-1]}".rstrip("0").rstrip("."))
-    return readings
+def _are_equal(first: str, second: str, zeros: str, has_time: bool) -> bool:
+    """Whether two numbers may mean the same, if `zeros` at their ends do not count."""
+    if first.rstrip(zeros) == second.rstrip(zeros):
+        return True
+    low, high = sorted((float(first), float(second)))
+    is_decade = 999 < high < 10000 and 9 < low == high % 100
+    return is_decade or (has_time and low <= 12 and high == low + 12)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -59,12 +58,7 @@ class Transfer:
         self._watcher.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._done.set()
         self._watcher.join()
         if self._answer is not None:

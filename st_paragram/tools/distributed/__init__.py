@@ -4,6 +4,10 @@ Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. Th
 among tasks, mark completed tasks, and skip these when the same pipeline is run again.
 
 Pairs are cleaned (`clean`) and texts embedded (`embed`). To mine translations, the distinct
-sentences of both texts (`distinct`) are embedded, indexed (`index`), searched (`search`) and joined
-to pairs (`join`). These steps share a folder, whose paths are in `folder`.
+sentences of both texts (`distinct`) are embedded, searched (`search`) and joined to pairs (`join`).
+These steps share a folder, whose paths are in `mining`.
 """
+
+from st_paragram.core.extras import require
+
+require("datatrove", "distributed", "a pipeline of datatrove")

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.extras import require
+from datatrove.data import Document
+from datatrove.pipeline.filters.base_filter import BaseFilter
+from datatrove.pipeline.writers.disk_base import DiskWriter
+
 from st_paragram.tools.cleaning.base import RowStep, apply_steps
 from st_paragram.tools.cleaning.config import named_cleaning
-from st_paragram.tools.distributed.base import PURPOSE, text_of
-
-_FILTER: Any = require("datatrove.pipeline.filters.base_filter", "distributed", PURPOSE).BaseFilter
-
-if TYPE_CHECKING:
-    from datatrove.data import Document
-    from datatrove.pipeline.writers.disk_base import DiskWriter
+from st_paragram.tools.distributed.base import text_of
 
 _BATCH_PAIRS = 1 << 10
 
 
-class CleanPairs(_FILTER):
+class CleanPairs(BaseFilter):
     """Drop and repair documents that hold a text and its translation, as `prepare` does.
 
     Documents are processed one by one, so repeated pairs are kept. `prepare` or datatrove's

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from st_paragram.core.extras import require
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datatrove.data import Document
+
 from st_paragram.core.files import atomic
 from st_paragram.core.text.words import has_two_letters
-from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.base import PARQUET, PURPOSE, text_of
 from st_paragram.tools.distributed.mining import MiningStep
-
-if TYPE_CHECKING:
-    from datatrove.data import Document
 
 
 class DealTexts(MiningStep):
@@ -27,56 +24,53 @@ class DealTexts(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
-        groups: Number of groups, and of tasks of `DistinctTexts`.
-        key: Name of the text in the documents' metadata; None: the document's own text.
+        groups: Number of groups, and maximum number of tasks of `DistinctTexts`.
 
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
-        >>> from st_paragram import DealTexts
+        >>> from st_paragram.distributed import DealTexts
         >>> reader = ParquetReader("en", text_key="text")
         >>> pipeline = [reader, DealTexts("mining", "source", groups=8)]
     """
 
     name = "🗂 Groups by hash"
 
-    def __init__(self, folder: str | Path, side: str, groups: int, key: str | None = None) -> None:
+    def __init__(self, folder: str | Path, side: str, groups: int) -> None:
         """Check the side."""
         super().__init__(folder, side)
         self.groups = groups
-        self.key = key
 
     def run(
         self, data: Iterator[Document], rank: int = 0, world_size: int = 1
     ) -> Iterator[Document]:
         """Write the groups of a task to a Parquet file, one row group each."""
-        arrow = require("pyarrow", "distributed", PURPOSE)
         groups = [dict[str, None]() for _ in range(self.groups)]
         for document in data:
-            text = " ".join(text_of(document, self.key).split())
+            text = " ".join(document.text.split())
             if has_two_letters(text):
-                digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-                groups[int.from_bytes(digest, "little") % self.groups][text] = None
+                groups[zlib.crc32(text.encode()) % self.groups][text] = None
             yield document
-        schema = arrow.schema([("text", arrow.string())])
+        schema = pa.schema([("text", pa.string())])
         with (
-            atomic(self.folder / "texts" / self.side / f"{rank:05d}.parquet") as file,
-            PARQUET.ParquetWriter(file, schema, compression="zstd") as writer,
+            atomic(self.own.path("texts", rank)) as file,
+            pq.ParquetWriter(file, schema, compression="zstd") as writer,
         ):
             for group in groups:
-                writer.write_table(arrow.table([list(group)], schema), max(1, len(group)))
+                writer.write_table(pa.table([list(group)], schema), max(1, len(group)))
 
 
 class DistinctTexts(MiningStep):
-    """Read the distinct texts of a group from all files of `DealTexts`, as documents.
+    """Read the distinct texts of groups from all files of `DealTexts`, as documents.
 
-    There must be as many tasks as groups. Memory: the distinct texts of a group.
+    Groups are divided among tasks. Memory: the distinct texts of a task.
 
     Args:
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
 
     Example:
-        >>> from st_paragram import DistinctTexts, EmbedTexts
+        >>> from st_paragram import EmbedTexts
+        >>> from st_paragram.distributed import DistinctTexts
         >>> embed = EmbedTexts("p-sp-mini", "mining/vectors/source", normalize=True,
         ...     only_known=True)
         >>> pipeline = [DistinctTexts("mining", "source"), embed]
@@ -85,18 +79,12 @@ class DistinctTexts(MiningStep):
     name = "🗂 Distinct texts"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> Iterator[Document]:
-        """Yield the texts of a group."""
-        from datatrove.data import Document
-
+        """Yield the texts of a task."""
         texts = dict[str, None]()
-        for path in sorted((self.folder / "texts" / self.side).glob("*.parquet")):
-            with PARQUET.ParquetFile(path) as file:
-                if file.num_row_groups != world_size:
-                    raise MiningError(
-                        f"{path} has {file.num_row_groups} groups of texts for {world_size} tasks;"
-                        " use as many tasks as groups"
-                    )
-                texts.update(dict.fromkeys(file.read_row_group(rank)["text"].to_pylist()))
-        self.stat_update("distinct texts", value=len(texts))
+        for path in self.own.paths("texts"):
+            file = pq.ParquetFile(path)
+            groups = range(rank, file.num_row_groups, world_size)
+            column = file.read_row_groups(groups)["text"]
+            texts.update(dict.fromkeys(column.to_pylist()))
         for number, text in enumerate(texts):
             yield Document(text, f"{rank:05d}/{number}")

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from datatrove.data import Document
+from datatrove.io import DataFolderLike, get_datafolder
+from datatrove.pipeline.base import PipelineStep
+from datatrove.utils.batching import batched
 
 from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.model_directory.find import find
 from st_paragram.errors import TextError
-from st_paragram.tools.distributed.base import STEP, text_of
+from st_paragram.tools.distributed.base import text_of
 from st_paragram.tools.embed_files.formats import ParquetTable
 from st_paragram.tools.embed_files.rows import EmbeddingReport, EmbeddingSettings, RowEncoder
-
-if TYPE_CHECKING:
-    from datatrove.data import Document
-    from datatrove.io import DataFolderLike
 
 _BATCH_TEXTS = 1 << 14
 
 
-class EmbedTexts(STEP):
+class EmbedTexts(PipelineStep):
     """Write the embeddings of documents to Parquet, one file per task, and pass the documents on.
 
     The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist
@@ -62,8 +62,6 @@ class EmbedTexts(STEP):
         only_known: bool = False,
     ) -> None:
         """Check the settings and find the model, which is opened where it is used."""
-        from datatrove.io import get_datafolder
-
         super().__init__()
         find(model)
         self.model = str(model)
@@ -82,29 +80,24 @@ class EmbedTexts(STEP):
         table = ParquetTable(encoder, ("id", "text"))
         report = EmbeddingReport()
         name = f"{rank:05d}.parquet"
-        self._check_free(name, table)
+        if self.output.exists(name):
+            with self.output.open(name, "rb") as file:
+                is_own = table.is_same_kind(file)
+            if not is_own:
+                raise TextError(
+                    f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
+                )
         with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
-            while documents := list(islice(data, _BATCH_TEXTS)):
-                with self.track_time("batch"):
-                    texts = [text_of(document, self.key) for document in documents]
-                    if self.only_known:
-                        known = known_texts(model, texts)
-                        texts = list(compress(texts, known))
-                        documents = list(compress(documents, known))
-                    ids = [document.id for document in documents]
-                    rows = encoder.rows(texts, f"task {rank}", report)
-                    writer.write(table.record_batch(rows, ids, texts))
+            for documents in batched(data, _BATCH_TEXTS):
+                texts = [text_of(document, self.key) for document in documents]
+                if self.only_known:
+                    known = known_texts(model, texts)
+                    texts = list(compress(texts, known))
+                    documents = list(compress(documents, known))
+                ids = [document.id for document in documents]
+                rows = encoder.rows(texts, f"task {rank}", report)
+                writer.write(table.record_batch(rows, ids, texts))
                 yield from documents
         self.output.mv(f"{name}.part", name)
         self.stat_update("blank", value=report.blank)
         self.stat_update("without a known token", value=report.unknown)
-
-    def _check_free(self, name: str, table: ParquetTable) -> None:
-        """Refuse to replace a file that no task of such a pipeline has written."""
-        if not self.output.exists(name):
-            return
-        with self.output.open(name, "rb") as file:
-            if not table.is_same_kind(file):
-                raise TextError(
-                    f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
-                )

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datatrove.utils.batching import batched
 
 from st_paragram.core.files import atomic
-from st_paragram.tools.bitext_mining.margin import margin_scores
-from st_paragram.tools.distributed.mining import PAIR, MiningStep, Side
+from st_paragram.tools.bitext_mining.candidates import ScoredPairs, best_by_means, best_first
+from st_paragram.tools.distributed.mining import MiningStep, write_table
 from st_paragram.tools.neighbors.results import Neighbors
 
-_PAIRS = 1 << 16  # in memory at a time
-_Pair = tuple[float, int, int]
+_PAIRS = 1 << 20  # in a file of matches
+_STREAMED = 1 << 10  # pairs of a file in memory at a time
+_Pair = dict[str, Any]
 
 
 class ScorePairs(MiningStep):
@@ -29,7 +31,8 @@ class ScorePairs(MiningStep):
         settings: Options of `mine`; `margin` and `threshold` are used.
 
     Example:
-        >>> from st_paragram import MiningSettings, ScorePairs
+        >>> from st_paragram import MiningSettings
+        >>> from st_paragram.distributed import ScorePairs
         >>> pipeline = [ScorePairs("mining", "source", MiningSettings(threshold=0.05))]
     """
 
@@ -37,37 +40,22 @@ class ScorePairs(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the pairs of the sentences of each file of a task, best first."""
-        for file in range(rank, len(self.own.paths), world_size):
-            pairs = self._pairs(file)
+        for file in self.own.files()[rank::world_size]:
+            table = pq.read_table(self.own.path("neighbors", file))
+            begin, end = self.own.begins[file : file + 2]
+            shape = (end - begin, -1)
+            cosines = table["cosine"].to_numpy().reshape(shape)
+            numbers = table["number"].to_numpy().reshape(shape)
+            means = self.other.take("means", "mean", table["number"]).to_numpy().reshape(shape)
+            neighbors = Neighbors(cosines, numbers)
+            others, scores = best_by_means(neighbors, means, self.settings.margin)
+            own = np.arange(begin, end)
+            pairs = ScoredPairs(own, others, scores)
+            if self.own.name == "target":
+                pairs = ScoredPairs(others, own, scores)
             if self.settings.threshold is not None:
-                pairs = pairs[pairs["score"] >= self.settings.threshold]
-            order = np.lexsort((pairs["target"], pairs["source"], -pairs["score"]))
-            with atomic(self.own.result("pairs", file, ".npy")) as output:
-                np.save(output, pairs[order])
-
-    def _pairs(self, file: int) -> NDArray[Any]:
-        """Return the best pair of each sentence of a file."""
-        neighbors = _neighbors(self.own, file)
-        numbers = neighbors.indices
-        other_means = np.zeros(numbers.shape)
-        for other_file, places in self.other.places(numbers):
-            other_rows = numbers[places] - self.other.begins[other_file]
-            other_means[places] = _neighbors(self.other, other_file).means[other_rows]
-        cosines = neighbors.similarities.astype(np.float64)
-        means = neighbors.means[:, None]
-        scores = margin_scores(cosines, means, other_means, self.settings.margin)
-        best = scores.argmax(axis=1)
-        rows = np.arange(len(best))
-        pairs = np.empty(len(best), PAIR)
-        pairs["score"] = scores[rows, best]
-        pairs[self.side] = rows + self.own.begins[file]
-        pairs[self.other_side] = numbers[rows, best]
-        return pairs
-
-
-def _neighbors(side: Side, file: int) -> Neighbors:
-    with np.load(side.result("neighbors", file, ".npz")) as arrays:
-        return Neighbors(arrays["cosines"], arrays["numbers"])
+                pairs = pairs.at(scores >= self.settings.threshold)
+            write_table(vars(best_first(pairs)), self.own.path("pairs", file))
 
 
 class MatchPairs(MiningStep):
@@ -79,7 +67,7 @@ class MatchPairs(MiningStep):
         folder: Folder that all steps of mining share.
 
     Example:
-        >>> from st_paragram import MatchPairs
+        >>> from st_paragram.distributed import MatchPairs
         >>> pipeline = [MatchPairs("mining")]
     """
 
@@ -87,35 +75,37 @@ class MatchPairs(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the pairs, best first."""
-        matches = self._matches()
-        with atomic(self.folder / "pairs" / "matched") as output:
-            while block := list(islice(matches, _PAIRS)):
-                output.write(np.array(block, PAIR).tobytes())
+        for number, pairs in enumerate(batched(self._matches(), _PAIRS)):
+            path = self.folder / "matches" / f"{number:05d}.parquet"
+            write_table(pa.Table.from_pylist(pairs), path)
+            self.stat_update("pairs", value=len(pairs))
 
     def _matches(self) -> Iterator[_Pair]:
-        sources = bytearray(len(Side(self.folder, "source")))
-        targets = bytearray(len(Side(self.folder, "target")))
-        streams = [_stream(path) for path in sorted((self.folder / "pairs").glob("*/*.npy"))]
-        for score, source, target in merge(*streams, key=_best_first):
+        sources = bytearray(len(self.own))
+        targets = bytearray(len(self.other))
+        paths = self.own.paths("pairs") + self.other.paths("pairs")
+        streams = [_stream(path) for path in paths]
+        for pair in merge(*streams, key=_best_first):
+            source = pair["source"]
+            target = pair["target"]
             if not sources[source] and not targets[target]:
                 sources[source] = 1
                 targets[target] = 1
-                yield score, source, target
+                yield pair
 
 
 def _stream(path: Path) -> Iterator[_Pair]:
-    pairs = np.load(path, mmap_mode="r")
-    for begin in range(0, len(pairs), _PAIRS):
-        yield from pairs[begin : begin + _PAIRS].tolist()
+    file = pq.ParquetFile(path, memory_map=True)
+    for batch in file.iter_batches(_STREAMED):
+        yield from batch.to_pylist()
 
 
-def _best_first(pair: _Pair) -> _Pair:
-    score, source, target = pair
-    return -score, source, target
+def _best_first(pair: _Pair) -> tuple[float, int, int]:
+    return -pair["scores"], pair["source"], pair["target"]
 
 
 class WritePairs(MiningStep):
-    """Write rows `score TAB source TAB target` to one file per task.
+    """Write rows `score TAB source TAB target` to one file per million pairs.
 
     The files in order, `mined/00000.tsv`, ..., have the best pairs first.
 
@@ -123,23 +113,21 @@ class WritePairs(MiningStep):
         folder: Folder that all steps of mining share.
 
     Example:
-        >>> from st_paragram import WritePairs
+        >>> from st_paragram.distributed import WritePairs
         >>> pipeline = [WritePairs("mining")]
     """
 
     name = "🤝 Texts"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the pairs of a task."""
-        path = self.folder / "pairs" / "matched"
-        count = path.stat().st_size // PAIR.itemsize
-        begin = count * rank // world_size
-        end = count * (rank + 1) // world_size
-        pairs = np.fromfile(path, PAIR, end - begin, offset=begin * PAIR.itemsize)
-        sources = Side(self.folder, "source").texts(pairs["source"])
-        targets = Side(self.folder, "target").texts(pairs["target"])
-        rows = zip(pairs["score"].tolist(), sources, targets, strict=True)
-        with atomic(self.folder / "mined" / f"{rank:05d}.tsv") as file:
-            for score, source, target in rows:
-                file.write(f"{score:.6f}\t{source}\t{target}\n".encode())
-        self.stat_update("pairs", value=len(pairs))
+        """Write the files of a task."""
+        paths = sorted((self.folder / "matches").glob("[0-9]*"))
+        for path in paths[rank::world_size]:
+            pairs = pq.read_table(path)
+            source = self.own.take("vectors", "text", pairs["source"])
+            target = self.other.take("vectors", "text", pairs["target"])
+            table = pa.table({"score": pairs["scores"], "source": source, "target": target})
+            with atomic(self.folder / "mined" / f"{path.stem}.tsv") as file:
+                for pair in table.to_pylist():
+                    row = f"{pair['score']:.6f}\t{pair['source']}\t{pair['target']}\n"
+                    file.write(row.encode())

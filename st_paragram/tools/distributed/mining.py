@@ -1,12 +1,13 @@
 """What the steps of mining share: settings, and a folder on a file system of all machines.
 
-    texts/SIDE/*.parquet       texts in groups by hash, one file per task (DealTexts)
+    texts/SIDE/*.parquet       texts in groups by hash (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE.faiss           index without vectors (TrainIndex, TuneSearch)
-    index/SIDE/*.faiss         files of the index, one per task (AddVectors)
-    neighbors/SIDE/*.npz       neighbors of each sentence on the other side (SearchVectors)
-    pairs/SIDE/*.npy           best pair of each sentence, best first (ScorePairs)
-    pairs/matched              pairs with each sentence once, best first (MatchPairs)
+    index/SIDE/*/*.faiss       index of each part, with its search effort in effort/SIDE/*.json
+                               (IndexVectors)
+    neighbors/SIDE/*.parquet   neighbors of each sentence on the other side (SearchVectors)
+    means/SIDE/*.parquet       mean cosine of each sentence with its neighbors (SearchVectors)
+    pairs/SIDE/*.parquet       best pair of each sentence, best first (ScorePairs)
+    matches/*.parquet          pairs with each sentence once, best first (MatchPairs)
     mined/*.tsv                texts of these pairs (WritePairs)
 
 A side is `source` or `target`. The sentences of a side are numbered in the order of the files.
@@ -14,32 +15,30 @@ A side is `source` or `target`. The sentences of a side are numbered in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datatrove.pipeline.base import PipelineStep
+from datatrove.utils.batching import batched
+from pyarrow.dataset import dataset
 
-from st_paragram.core.extras import require
-from st_paragram.core.files import read_json, write_json
+from st_paragram.core.files import atomic, read_json, write_json
 from st_paragram.core.folders import make_own_folder
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.distributed.base import PARQUET, PURPOSE, STEP
 from st_paragram.tools.neighbors.vectors import Rows
 
-FAISS: Any = require("faiss", "distributed", PURPOSE)
 SIDES = ("source", "target")
-#: A candidate pair: score, and the numbers of both sentences.
-PAIR = np.dtype([("score", np.float64), ("source", np.int64), ("target", np.int64)])
-
-Numbers = NDArray[np.int64]
+SENTENCE = 1 << 10  # bytes of a sentence in an index and in its vectors
 
 
-class MiningStep(STEP):
+class MiningStep(PipelineStep):
     """A step of mining.
 
     Args:
@@ -64,19 +63,70 @@ class MiningStep(STEP):
                 " leave these options out"
             )
         self.folder = Path(folder)
-        self.side = side
-        self.other_side = SIDES[1 - SIDES.index(side)]
         self.settings = settings
+        self.own = Side(self.folder, side)
+        self.other = Side(self.folder, SIDES[1 - SIDES.index(side)])
+
+
+class Side:
+    """The sentences of a side, and the files of steps, which have the numbers of tasks."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Use the folder of all steps."""
+        self._folder = folder
+        self.name = name
+
+    def path(self, kind: str, number: int, suffix: str = ".parquet") -> Path:
+        """Return the path of a file of a kind, such as `pairs`."""
+        return self._folder / kind / self.name / f"{number:05d}{suffix}"
+
+    def paths(self, kind: str) -> list[Path]:
+        """Return the paths of all files of a kind, in order."""
+        return sorted(self.path(kind, 0).parent.glob("[0-9]*"))
 
     @cached_property
-    def own(self) -> Side:
-        """Sentences of the side."""
-        return Side(self.folder, self.side)
+    def begins(self) -> list[int]:
+        """Number of the first sentence of each file, and the number of all sentences."""
+        begins = [0]
+        for path in self.paths("vectors"):
+            begins.append(begins[-1] + pq.read_metadata(path).num_rows)
+        if begins[-1] == 0:
+            raise MiningError(f"{self._folder}: no {self.name} sentences; run EmbedTexts first")
+        return begins
 
-    @cached_property
-    def other(self) -> Side:
-        """Sentences of the other side."""
-        return Side(self.folder, self.other_side)
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return self.begins[-1]
+
+    def files(self) -> list[int]:
+        """Return the numbers of the files that are not empty."""
+        return np.flatnonzero(np.diff(self.begins)).tolist()
+
+    def parts(self, memory: int) -> list[list[int]]:
+        """Divide the files into parts: one file, or several that fit into memory."""
+        files = self.files()
+        size = len(files) * memory // (len(self) * SENTENCE)
+        return list(batched(files, max(1, size)))
+
+    def vectors(self, files: Iterable[int]) -> Rows:
+        """Read the vectors of files."""
+        paths = [self.path("vectors", file) for file in files]
+        table = pq.read_table(paths, columns=["embedding"])
+        numbers = table["embedding"].combine_chunks().flatten().to_numpy()
+        return Rows([numbers.reshape(len(table), -1)])
+
+    def take(self, kind: str, name: str, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Read the values of a column for m sentences by number, (m,)."""
+        return dataset(self.paths(kind)).take(numbers, columns=[name])[name]
+
+
+def write_table(columns: Any, path: Path) -> None:
+    """Write columns by name, or a table, as a Parquet file, whole or not at all.
+
+    Numbers are stored as they are, so that streams of many files need little memory.
+    """
+    with atomic(path) as file:
+        pq.write_table(pa.table(columns), file, compression="none", use_dictionary=False)
 
 
 def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:
@@ -90,81 +140,12 @@ def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:
     """
     make_own_folder(folder)
     path = folder / "options.json"
-    wanted = {name: str(value) for name, value in options.items()}
     if not path.is_file():
-        write_json(path, wanted)
-    made_with = read_json(path)
-    for name, value in wanted.items():
-        if made_with.get(name) != value:
+        write_json(path, options)
+    first_options = read_json(path)
+    for name, value in options.items():
+        first = first_options.get(name)
+        if first != value:
             raise SettingsError(
-                f"{folder}: made with {name} {made_with.get(name)}, not {value}; use a new folder"
+                f"{folder}: made with {name} {first}, not {value}; use a new folder"
             )
-
-
-def trained_index(folder: Path, side: str) -> Path:
-    """Return the path of a trained index."""
-    return folder / "index" / f"{side}.faiss"
-
-
-class Side:
-    """The sentences of a side and their vectors, read file by file.
-
-    Attributes:
-        paths: Parquet files with `text` and `embedding`.
-        files: Numbers of the files that are not empty.
-        begins: Number of the first sentence of each file, and the number of all sentences.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        """Find the files."""
-        self._folder = folder
-        self._name = name
-        self.paths = sorted((folder / "vectors" / name).glob("*.parquet"))
-        counts = [PARQUET.read_metadata(path).num_rows for path in self.paths]
-        self.files = np.flatnonzero(counts).tolist()
-        self.begins = np.cumsum([0, *counts])
-        if not len(self):
-            raise MiningError(
-                f"{folder / 'vectors' / name}: no sentences in {len(counts)} Parquet files; run"
-                " EmbedTexts first"
-            )
-
-    def __len__(self) -> int:
-        """Number of sentences."""
-        return int(self.begins[-1])
-
-    def result(self, kind: str, file: int, suffix: str) -> Path:
-        """Return the path of what a step makes from a file."""
-        return self._folder / kind / self._name / f"{self.paths[file].stem}{suffix}"
-
-    def vectors(self, file: int) -> Rows:
-        """Read the vectors of a file."""
-        column = self._column(file, "embedding")
-        numbers = column.combine_chunks().flatten().to_numpy()
-        return Rows([numbers.reshape(-1, column.type.list_size)])
-
-    def first_vectors(self, count: int) -> Rows:
-        """Read the vectors of the first files, until there are `count`.
-
-        A file is a random sample of the sentences, since texts are grouped by hash.
-        """
-        files = int(np.searchsorted(self.begins[1:-1], count)) + 1
-        shards = [self.vectors(file).shards[0] for file in range(files)]
-        return Rows([np.concatenate(shards)])
-
-    def texts(self, numbers: Numbers) -> list[str]:
-        """Read sentences by number."""
-        texts = np.empty(len(numbers), object)
-        for file, places in self.places(numbers):
-            rows = numbers[places] - self.begins[file]
-            texts[places] = self._column(file, "text").take(rows).to_pylist()
-        return list(texts)
-
-    def places(self, numbers: Numbers) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield each file, and which of the numbers are those of its sentences."""
-        for file in self.files:
-            begin, end = self.begins[file : file + 2]
-            yield file, (numbers >= begin) & (numbers < end)
-
-    def _column(self, file: int, name: str) -> Any:
-        return PARQUET.read_table(self.paths[file], columns=[name], memory_map=True)[name]

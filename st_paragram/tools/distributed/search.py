@@ -1,42 +1,64 @@
-"""Two steps that search through all files of an index: choose the search effort, find neighbors."""
+"""Two steps that find neighbors: index a side in parts, and search in all parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
+from datatrove.utils.logging import logger
 
-from st_paragram.core.files import atomic
-from st_paragram.core.formatting import counted
-from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.base import LOGGER
-from st_paragram.tools.distributed.index import write_index
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, trained_index
-from st_paragram.tools.neighbors.exact import exact
-from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
-from st_paragram.tools.neighbors.vectors import blocks
+from st_paragram.core.files import read_json, write_json
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.distributed.mining import MiningStep, Side, write_table
+from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
+from st_paragram.tools.neighbors.results import Neighbors, Vectors, united
 
-_SPARE = 28  # candidates in addition to the neighbors, as in `mine`
-_SEARCHED = 1 << 13  # queries searched at a time
-_SAMPLE = 500  # queries that are also searched exactly
-_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # numbers of lists visited, as in `mine`
+
+class IndexVectors(MiningStep):
+    """Index the vectors of a side in parts, as `mine` does.
+
+    A part is one file or several consecutive files, with 1 KB of `memory` for each sentence. Its
+    index has the minimum search effort with enough recall for a sample of the other side.
+    Memory: the vectors of a part and their index.
+
+    Args:
+        folder: Folder that all steps of mining share.
+        side: Side to index, `source` or `target`.
+        settings: Options of `mine`; `index`, `recall`, `neighbors`, `memory` and `seed` are used.
+
+    Example:
+        >>> from st_paragram import MiningSettings
+        >>> from st_paragram.distributed import IndexVectors
+        >>> pipeline = [IndexVectors("mining", "source", MiningSettings(recall=0.99))]
+    """
+
+    name = "🔎 Index"
+
+    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
+        """Write the index of each part of a task."""
+        settings = self.settings
+        # a file has random sentences, since texts are dealt by hash
+        queries = self.other.vectors(self.other.files()[:1])
+        for files in self.own.parts(settings.memory)[rank::world_size]:
+            index = _index(self.own, files, len(self.other), settings=settings)
+            effort = find_effort(queries, index, settings.neighbors, settings=settings)
+            logger.info(f"{self.own.name}, {len(files)} files: {index.factory}, {effort}")
+            write_json(self.own.path("effort", files[0], ".json"), effort.effort)
 
 
 class SearchVectors(MiningStep):
     """Find the neighbors of each sentence of a side on the other side.
 
-    For the sentences of a file, a task searches all files of the index, one after another. Then it
-    computes the cosines of the best candidates from their vectors, as `mine` does. Memory: the
-    queries of a file, and a file of the index or of vectors.
+    For the sentences of a file, a task searches all parts of the other side.
+    Memory: the vectors of a file, and those of a part with their index.
 
     Args:
         folder: Folder that all steps of mining share.
         side: Side of the queries, `source` or `target`.
-        settings: Options of `mine`; `neighbors` is used.
+        settings: Options of `mine`, which must be those of `IndexVectors`.
 
     Example:
-        >>> from st_paragram import MiningSettings, SearchVectors
+        >>> from st_paragram import MiningSettings
+        >>> from st_paragram.distributed import SearchVectors
         >>> pipeline = [SearchVectors("mining", "source", MiningSettings(neighbors=4))]
     """
 
@@ -44,106 +66,31 @@ class SearchVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the neighbors of the sentences of each file of a task."""
-        trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
-        for file in range(rank, len(self.own.paths), world_size):
-            rows = self.own.vectors(file)
-            neighbors = self.search(rows.rows(0, len(rows)), trained)
-            with atomic(self.own.result("neighbors", file, ".npz")) as output:
-                np.savez(output, cosines=neighbors.similarities, numbers=neighbors.indices)
+        k = min(self.settings.neighbors, len(self.other))
+        for file in self.own.files()[rank::world_size]:
+            vectors = self.own.vectors([file])
+            parts = self._parts(vectors.rows(0, len(vectors)), k)
+            neighbors = united(parts, len(vectors), k)
+            columns = {
+                "cosine": neighbors.similarities.ravel(),
+                "number": neighbors.indices.ravel(),
+            }
+            write_table(columns, self.own.path("neighbors", file))
+            write_table({"mean": neighbors.means}, self.own.path("means", file))
 
-    def search(self, queries: Vectors, trained: Any) -> Neighbors:
-        """Find the neighbors of queries, with the effort of a trained index."""
-        candidates = self.candidates(queries, trained)
-        cosines = self.cosines(queries, candidates)
-        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
-        return Neighbors(cosines, np.maximum(candidates, 0)).at(order)
-
-    def candidates(self, queries: Vectors, trained: Any) -> Numbers:
-        """Find the numbers of c sentences near each of n queries, -1 for none, (n, c)."""
-        count = min(self.settings.neighbors + _SPARE, len(self.other))
-        parts = self._candidates_of_files(queries, trained, count)
-        return united(parts, len(queries), count).indices
-
-    def cosines(self, queries: Vectors, candidates: Numbers) -> Vectors:
-        """Compute the cosines of n queries with candidates, (n, c)."""
-        cosines = np.full(candidates.shape, NONE, np.float32)
-        for file, places in self.other.places(candidates):
-            vectors = self.other.vectors(file)
-            rows = np.where(places, candidates - self.other.begins[file], -1)
-            cosines = np.where(places, vectors.cosines(queries, rows), cosines)
-        return cosines
-
-    def _candidates_of_files(
-        self, queries: Vectors, trained: Any, count: int
-    ) -> Iterator[tuple[int, Neighbors]]:
-        """Yield the candidates of blocks of queries in each file, as for `united`."""
-        is_ivf = isinstance(trained, FAISS.IndexIVF)
-        if is_ivf:  # all files have the same lists
-            list_scores, lists = trained.quantizer.search(queries, trained.nprobe)
-        indexed = 0
-        folder = self.folder / "index" / self.other_side
-        for path in sorted(folder.glob("*.faiss")):
-            index = FAISS.read_index(str(path), FAISS.IO_FLAG_MMAP)
-            if is_ivf:
-                index.nprobe = trained.nprobe
-            for begin, end in blocks(len(queries), _SEARCHED):
-                block = queries[begin:end]
-                if is_ivf:
-                    scores, rows = index.search_preassigned(
-                        block, count, lists[begin:end], list_scores[begin:end]
-                    )
-                else:
-                    scores, rows = index.search(block, count)
-                scores[rows < 0] = -np.inf
-                yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
-            indexed += index.ntotal
-        if indexed != len(self.other):
-            raise MiningError(
-                f"{folder} has {counted(indexed, 'vector')}, but not those of all sentences; remove"
-                " the folder and run AddVectors again"
-            )
+    def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
+        """Yield the neighbors of all queries in each part of the other side, as for `united`."""
+        for files in self.other.parts(self.settings.memory):
+            effort = read_json(self.other.path("effort", files[0], ".json"))
+            index = _index(self.other, files, len(self.own), settings=self.settings)
+            index.set_effort(effort)
+            part = index.search(queries, k)
+            yield 0, Neighbors(part.similarities, part.indices + self.other.begins[files[0]])
 
 
-class TuneSearch(SearchVectors):
-    """Set the minimum search effort that finds enough of the nearest neighbors. One task.
-
-    Some sentences are compared with all sentences of the other side, and searched with several
-    efforts. The log has the recall of each.
-
-    Args:
-        folder: Folder that all steps of mining share.
-        side: Side of the queries, `source` or `target`.
-        settings: Options of `mine`; `recall` and `neighbors` are used.
-
-    Example:
-        >>> from st_paragram import MiningSettings, TuneSearch
-        >>> pipeline = [TuneSearch("mining", "source", MiningSettings(recall=0.95))]
-    """
-
-    name = "🔎 Effort"
-
-    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the trained index with the effort."""
-        path = trained_index(self.folder, self.other_side)
-        trained = FAISS.read_index(str(path))
-        if not isinstance(trained, FAISS.IndexIVF):
-            return
-        queries = self.own.first_vectors(_SAMPLE)
-        sample = queries.rows(0, min(_SAMPLE, len(queries)))
-        nearest = np.full(len(sample), NONE, np.float32)
-        for file in self.other.files:
-            best = exact(sample, self.other.vectors(file), 1)
-            nearest = np.maximum(nearest, best.similarities[:, 0])
-        candidates = []
-        for effort in _EFFORTS:
-            trained.nprobe = min(effort, trained.nlist)
-            candidates.append(self.candidates(sample, trained))
-        cosines = self.cosines(sample, np.concatenate(candidates, axis=1))
-        found = cosines.reshape(len(sample), len(_EFFORTS), -1).max(axis=2)
-        recalls = (found >= nearest[:, None]).mean(axis=0)
-        for effort, recall in zip(_EFFORTS, recalls, strict=True):
-            LOGGER.info(f"effort {effort} finds {recall:.1%} of nearest neighbors")
-        enough = np.flatnonzero(recalls >= self.settings.recall)
-        effort = _EFFORTS[enough[0] if len(enough) else -1]
-        trained.nprobe = min(effort, trained.nlist)
-        write_index(trained, path)
+def _index(side: Side, files: list[int], queries: int, settings: MiningSettings) -> Index:
+    """Open the index of a part, which is searched for a number of queries, or build it."""
+    vectors = side.vectors(files)
+    searches = queries * len(side) // len(vectors)  # in all parts
+    factory = choose_index(settings.index, searches, len(vectors), dim=vectors.dim)
+    return Index(factory or "Flat", vectors, side.path("index", files[0], ""), settings)

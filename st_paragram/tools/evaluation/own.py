@@ -17,7 +17,7 @@ import numpy as np
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.formatting import counted
-from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.text.parallel import source_of
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.bootstrap import resampled, resampled_pearson, with_interval
@@ -67,7 +67,7 @@ def read(request: Request) -> OwnData:
     """Read the files."""
     data = OwnData({}, {}, {})
     for path in request.translations:
-        source = TextSource((str(path),), ("first", "second"), columns=tuple(request.columns))
+        source = replace(source_of(str(path)), columns=tuple(request.columns))
         translations = read_translations(source, str(path))
         _check_distinct(translations)
         data.translations[str(path)] = translations

@@ -73,9 +73,10 @@ class Sentences:
         """Return sentences by row."""
         return self._take("text", rows)
 
-    def ids(self, rows: slice | NDArray[np.int64]) -> list[str]:
-        """Return the ids of sentences, from their first occurrence."""
-        return self._take("ids", rows)
+    def ids_or_texts(self, rows: slice | NDArray[np.int64]) -> list[str]:
+        """Return the ids of sentences, from their first occurrence; without ids, the sentences."""
+        has_ids = (self._folder / "ids").exists()
+        return self._take("ids" if has_ids else "text", rows)
 
     def _take(self, name: str, rows: slice | NDArray[np.int64]) -> list[str]:
         cuts = np.load(self._folder / f"{name}.npy", mmap_mode="r")[rows].tolist()

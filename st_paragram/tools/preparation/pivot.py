@@ -87,15 +87,16 @@ class PivotReport:
 def pivot_source(spec: str, languages: Sequence[str] = ("en",)) -> TextSource:
     """Parse `LANG-LANG:FILE`, see `parse_source`, with one of `languages` and its translations."""
     match = _PREFIX.match(spec)
-    known = [code for code in match.groups() if code in languages] if match else []
-    if match is None or len(known) != 1:
+    codes = list(match.groups()) if match else []
+    known = [code for code in codes if code in languages]
+    if len(known) != 1:
         wanted = " or ".join(languages)
         raise SettingsError(
             f"{spec}: name the languages of the columns, {wanted} and another, as in"
             f" {languages[0]}-xx:FILE"
         )
-    first, second = match.groups()
-    return parse_source(spec, (known[0], second if first == known[0] else first))
+    codes.remove(known[0])
+    return parse_source(spec, (known[0], codes[0]))
 
 
 def pivot(
@@ -147,7 +148,7 @@ def pivot(
                 report.pairs += 1
                 report.repeated += len(equal_pairs) - 1
         if not report.pairs:
-            names = ", ".join([source.name for source in sources[:3]])
+            names = ", ".join(source.name for source in sources[:3])
             raise TextError(
                 f"{names}: no two of {report.rows:,} rows share a translation;"
                 " give more text, or other limits"

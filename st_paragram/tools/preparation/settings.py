@@ -191,3 +191,11 @@ class PrepareSettings:
             if values[name] == default:
                 del values[name]
         return values
+
+
+@settings
+class Scoring:
+    """Which pairs to drop by their cosine, and how many others to list."""
+
+    min_score: float = setting(0.2, "minimum cosine of a pair", ge=-1, le=1)
+    count: int = setting(100, "pairs in --lowest", ge=1)

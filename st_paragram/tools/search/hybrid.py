@@ -6,7 +6,6 @@ Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) gives a sente
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -61,19 +60,19 @@ def find_words(table: Any, text: str, query: Vectors, request: Request) -> list[
     if request.condition is not None:
         search = search.where(request.condition)
     rows = search.to_arrow(timeout=request.timeout)
-    order = np.lexsort((rows["line"].to_numpy(), -rows["_score"].to_numpy()))
+    rows = rows.sort_by([("_score", "descending"), ("line", "ascending")])
     vectors = Rows([stored_vectors(rows["vector"].combine_chunks())])
-    cosines = vectors.cosines(query, order[None])[0]
+    cosines = vectors.cosines(query, np.arange(len(rows))[None])[0]
     is_hit = cosines >= request.threshold
-    return hits_of(rows.drop_columns(["vector"]).take(order[is_hit]), cosines[is_hit])
+    return hits_of(rows.drop_columns(["vector"]).filter(is_hit), cosines[is_hit])
 
 
 def fused(*rankings: Sequence[Hit]) -> list[Hit]:
     """Join rankings by reciprocal ranks, ties by cosines, then in the order of lines."""
     hits = {}
-    sums = Counter[int]()
+    sums = dict[int, float]()
     for ranking in rankings:
         for rank, hit in enumerate(ranking, 1):
             hits[hit.line] = hit
-            sums[hit.line] += 1 / (_CONSTANT + rank)  # type: ignore[assignment]
+            sums[hit.line] = sums.get(hit.line, 0.0) + 1 / (_CONSTANT + rank)
     return sorted(hits.values(), key=lambda hit: (-sums[hit.line], -hit.score, hit.line))

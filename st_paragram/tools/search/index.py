@@ -404,8 +404,7 @@ class SearchIndex:
             schema = batches.schema.set(0, pa.field("vector", vectors))
             with parquet.ParquetWriter(file, schema) as writer:
                 for batch in batches:
-                    column = batch["vector"].cast(vectors)
-                    writer.write_batch(batch.set_column(0, schema.field("vector"), column))
+                    writer.write_batch(batch.cast(schema))
 
     def _condition(self, where: str) -> str:
         """Check a condition and write it for LanceDB."""

@@ -151,13 +151,16 @@ def measurement_of(table: Any) -> Measurement | None:
 def describe_index(folder: Path) -> dict[str, Any]:
     """Describe an index for `st-paragram info`, without its model."""
     table = open_table(folder)
-    description = {"name": folder.resolve().name, **about_table(table)}
-    description["sentences"] = table.count_rows()
-    description["columns"] = {field.name: str(field.type) for field in table.schema}
-    columns = indexed_columns(table)
-    description["search"] = "approximate" if "vector" in columns else "exact"
-    description["hybrid"] = "text" in columns
-    description["version"] = table.version
+    indexed = indexed_columns(table)
+    description = {
+        "name": folder.resolve().name,
+        **about_table(table),
+        "sentences": table.count_rows(),
+        "columns": {field.name: str(field.type) for field in table.schema},
+        "search": "approximate" if "vector" in indexed else "exact",
+        "hybrid": "text" in indexed,
+        "version": table.version,
+    }
     measurement = measurement_of(table)
     if measurement is not None:
         description["recall"] = str(measurement)

@@ -52,6 +52,8 @@ async def _validation_error(_: Request, error: ValidationError) -> Response:
     for part in parts:
         if isinstance(part, int):
             place += f"[{part}]"
+        elif part.isidentifier():  # a field, not a type
+            place += f".{part}"
     return error_answer(400, f"{place}: {message}", place)
 
 

@@ -19,11 +19,12 @@ from starlette.routing import Route
 
 from st_paragram.tools.serving import schemas
 from st_paragram.tools.serving.answers import ERROR_HANDLERS
-from st_paragram.tools.serving.endpoints import IndexEndpoints, ModelEndpoints, posts_of
+from st_paragram.tools.serving.endpoints import IndexEndpoints, ModelEndpoints
 from st_paragram.tools.serving.guard import Guard, metrics
 from st_paragram.tools.serving.model import ServedModel
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
+_Answer = Callable[[Any], Awaitable[Response]]
 
 
 def build(job: schemas.Job) -> Starlette:
@@ -40,9 +41,22 @@ def build(job: schemas.Job) -> Starlette:
         Route("/metrics", metrics),
         Route("/index", of_index.about),
     ]
-    for post, answer in [*posts_of(of_model), *posts_of(of_index)]:
-        endpoint = _parsing(post.schema, answer, model, int(job.max_body))
-        routes += [Route(path, endpoint, methods=["POST"]) for path in post.paths]
+    posts: list[tuple[str, type[schemas.Body], _Answer]] = [
+        ("/v1/embeddings", schemas.Embeddings, of_model.embeddings),
+        ("/embed", schemas.Embed, of_model.embed),
+        ("/similarity", schemas.Similarity, of_model.similarity),
+        ("/tokenize", schemas.Tokenize, of_model.tokenize),
+        ("/rerank", schemas.Rerank, of_model.rerank),
+        ("/v1/rerank", schemas.Rerank, of_model.rerank),
+        ("/v2/rerank", schemas.Rerank, of_model.rerank),
+        ("/score", schemas.Score, of_model.score),
+        ("/search", schemas.Search, of_index.search),
+        ("/index/add", schemas.Add, of_index.add),
+        ("/index/delete", schemas.Delete, of_index.delete),
+    ]
+    for path, schema, answer in posts:
+        endpoint = _parsing(schema, answer, model, int(job.max_body))
+        routes.append(Route(path, endpoint, methods=["POST"]))
     middleware = [Middleware(Guard, key=job.key, paths={route.path for route in routes})]
     if job.origins:
         cors = Middleware(
@@ -63,7 +77,7 @@ def build(job: schemas.Job) -> Starlette:
 
 
 def _parsing(
-    schema: type[schemas.Body], answer: Any, model: ServedModel, max_body: int
+    schema: type[schemas.Body], answer: _Answer, model: ServedModel, max_body: int
 ) -> _Endpoint:
     """Make an endpoint that parses the body of a request and calls `answer`."""
 
@@ -82,7 +96,6 @@ def _parsing(
                 )
         body = schema.model_validate_json(content)
         model.check_name(body.model)
-        response: Response = await answer(body)
-        return response
+        return await answer(body)
 
     return endpoint

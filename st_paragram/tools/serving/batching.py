@@ -19,10 +19,8 @@ import prometheus_client as prometheus
 from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
-from st_paragram.tools.serving.schemas import Kind
-
 Rows = NDArray[np.float32]  # (n, D)
-Way = tuple[Kind, str | None]  # how to encode: kind of the texts, and name of a prompt
+Way = tuple[str, str | None]  # how to encode: kind of the texts, and name of a prompt
 BATCH_TEXTS = 4096  # texts encoded together
 MAX_WAITING = 32_768  # texts waiting to be encoded
 BATCHES = prometheus.Histogram(

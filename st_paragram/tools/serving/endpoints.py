@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from binascii import b2a_base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from starlette.exceptions import HTTPException
@@ -23,36 +22,9 @@ from st_paragram.tools.serving.answers import json_answer
 from st_paragram.tools.serving.batching import BATCH_TEXTS, MAX_WAITING, Rows
 from st_paragram.tools.serving.model import ServedModel, place_of
 
-_Answer = Callable[[Any], Awaitable[Response]]
-_Method = TypeVar("_Method", bound=Callable[..., Awaitable[Response]])
-
 SEARCH_SECONDS = 30.0  # until a search is given up
 MAX_SEARCHES = 8  # at the same time
 _HITS = 10  # by default
-
-
-@dataclass(frozen=True)
-class Post:
-    """A request with a body: where it is sent, and what its body has."""
-
-    schema: type[schemas.Body]
-    paths: tuple[str, ...]
-
-
-def post(schema: type[schemas.Body], *paths: str) -> Callable[[_Method], _Method]:
-    """Make a method answer requests to these paths; its argument is the parsed body."""
-
-    def mark(method: _Method) -> _Method:
-        method.post = Post(schema, paths)  # type: ignore[attr-defined]
-        return method
-
-    return mark
-
-
-def posts_of(endpoints: object) -> list[tuple[Post, _Answer]]:
-    """Return what the methods of an object answer."""
-    methods = [getattr(endpoints, name) for name in vars(type(endpoints))]
-    return [(method.post, method) for method in methods if hasattr(method, "post")]
 
 
 class ModelEndpoints:
@@ -62,7 +34,6 @@ class ModelEndpoints:
         self.model = model
         self.job = job
 
-    @post(schemas.Embeddings, "/v1/embeddings")
     async def embeddings(self, body: schemas.Embeddings) -> Response:
         """Answer like OpenAI."""
         self.model.check_dimensions(body.dimensions)
@@ -79,7 +50,6 @@ class ModelEndpoints:
         answer = {"object": "list", "data": data, "model": self.model.name, "usage": usage}
         return json_answer(answer)
 
-    @post(schemas.Embed, "/embed")
     async def embed(self, body: schemas.Embed) -> Response:
         """Answer like text-embeddings-inference."""
         self.model.check_dimensions(body.dimensions)
@@ -88,7 +58,6 @@ class ModelEndpoints:
             return json_answer(encoded.rows[:, : body.dimensions])
         return json_answer(_cut(encoded.units, body.dimensions, "inputs"))
 
-    @post(schemas.Similarity, "/similarity")
     async def similarity(self, body: schemas.Similarity) -> Response:
         """Answer with cosines, like text-embeddings-inference."""
         texts = [body.inputs.source_sentence]
@@ -96,13 +65,12 @@ class ModelEndpoints:
         sentences = await self.model.embed(body.inputs.sentences, "sentences", body.parameters)
         return json_answer((sentences.units @ source.units[0]).astype(np.float64).round(6))
 
-    @post(schemas.Tokenize, "/tokenize")
     async def tokenize(self, body: schemas.Tokenize) -> Response:
         """Answer with the tokens of each text, like text-embeddings-inference."""
-        tokens = await asyncio.to_thread(self.model.tokens, body.inputs, body.prompt_name)
+        with self.model.batcher.counted(len(body.inputs)):
+            tokens = await asyncio.to_thread(self.model.tokens, body.inputs, body.prompt_name)
         return json_answer(tokens)
 
-    @post(schemas.Rerank, "/rerank", "/v1/rerank", "/v2/rerank")
     async def rerank(self, body: schemas.Rerank) -> Response:
         """Answer in the form of text-embeddings-inference if the request has `texts`."""
         is_tei = body.texts is not None
@@ -127,7 +95,6 @@ class ModelEndpoints:
             results.append(result)
         return json_answer(results if is_tei else {"model": self.model.name, "results": results})
 
-    @post(schemas.Score, "/score")
     async def score(self, body: schemas.Score) -> Response:
         """Answer with the cosine of each pair."""
         texts = [text for pair in body.pairs for text in pair]
@@ -177,7 +144,6 @@ class IndexEndpoints:
             self.index = SearchIndex(job.index, model.folder)
             self.index.encoder = model.encoder
 
-    @post(schemas.Search, "/search")
     async def search(self, body: schemas.Search) -> Response:
         """Answer with the nearest sentences of each query."""
         index = self._opened()
@@ -185,7 +151,7 @@ class IndexEndpoints:
         k = min(_HITS, limit) if body.k is None else body.k
         if k > limit:
             raise HTTPException(400, f"k is {k}; at most {limit} are allowed")
-        kind: schemas.Kind = "query" if index.answers else "sentence"
+        kind = "query" if index.answers else "sentence"
         queries = (await self.model.embed(body.queries, "queries", kind=kind)).units
         end = time.monotonic() + SEARCH_SECONDS
         search = partial(self._search, queries, k, body, end)
@@ -218,11 +184,10 @@ class IndexEndpoints:
             lists.append([hit._asdict() for hit in hits])
         return json_answer({"model": self.model.name, "results": lists})
 
-    @post(schemas.Add, "/index/add")
     async def add(self, body: schemas.Add) -> Response:
         """Add sentences to the index."""
         index = self._writable()
-        kind: schemas.Kind = "document" if index.answers else "sentence"
+        kind = "document" if index.answers else "sentence"
         # refuses unusable texts
         options = schemas.Options(truncate=False)
         await self.model.embed(body.sentences, "sentences", options, kind=kind)
@@ -234,7 +199,6 @@ class IndexEndpoints:
         change = partial(index.add, body.sentences, body.metadata)
         return await self._changed("added", len(body.sentences), change)
 
-    @post(schemas.Delete, "/index/delete")
     async def delete(self, body: schemas.Delete) -> Response:
         """Delete sentences from the index."""
         index = self._writable()

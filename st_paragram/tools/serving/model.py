@@ -19,16 +19,12 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import short
 from st_paragram.tools.serving.batching import Batcher, Encoded, Way
-from st_paragram.tools.serving.schemas import Job, Kind, Options
+from st_paragram.tools.serving.schemas import Job, Options
 
 MAX_TOKENIZED = 200_000  # characters per request: their tokens take many times as many bytes
 _SHORT = 4096  # characters that an averaging model embeds in about half a millisecond
-_METHODS: dict[Kind, str] = {
-    "sentence": "encode",
-    "query": "encode_query",
-    "document": "encode_document",
-}
-_TOWERS: dict[str, Kind] = {"query": "query", "document": "document"}  # prompt -> kind
+# kind of texts, or name of a prompt -> method; `encode` for others
+_METHODS = {"query": "encode_query", "document": "encode_document"}
 
 
 class ServedModel:
@@ -78,7 +74,7 @@ class ServedModel:
         field: str,
         options: Options | None = None,
         *,
-        kind: Kind = "sentence",
+        kind: str = "sentence",
     ) -> Encoded:
         """Embed the texts of a field of a request.
 
@@ -95,7 +91,8 @@ class ServedModel:
         options = options or Options()
         prompt_name = options.prompt_name
         self._prompt(prompt_name)
-        kind = _TOWERS.get(prompt_name or "", kind)
+        if prompt_name in _METHODS:
+            kind = prompt_name
         texts = self._checked(texts, field, options.truncate)
         encoded = await self.batcher(texts, (kind, prompt_name))
         if not encoded.known.all():
@@ -163,7 +160,7 @@ class ServedModel:
 
     def _encode(self, texts: list[str], way: Way) -> Encoded:
         kind, prompt_name = way
-        method = _METHODS[kind]
+        method = _METHODS.get(kind, "encode")
         encode = getattr(self._counting, method)
         if self._tokenizer is not None:
             self._tokenizer.begin()

@@ -17,7 +17,6 @@ from st_paragram.errors import SettingsError
 #: OpenAI's vocabulary, whose token ids LangChain sends instead of texts.
 VOCABULARY = "cl100k_base"
 CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # its name in tiktoken's cache
-Kind = Literal["sentence", "query", "document"]
 
 
 @settings
@@ -133,7 +132,7 @@ class Embeddings(Options):
     input: OneOrMany
     encoding_format: Annotated[Literal["float", "base64"], NULLABLE] = "float"
     dimensions: Number | None = None
-    input_type: Annotated[Kind, NULLABLE] = "sentence"
+    input_type: Annotated[Literal["sentence", "query", "document"], NULLABLE] = "sentence"
 
 
 class Embed(Options):

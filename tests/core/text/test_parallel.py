@@ -98,7 +98,7 @@ def test_column_order(tmp_path: Path) -> None:
     assert read(f"en-es:{path}")[0] == ROWS
     assert read(f"es-en:{path}")[0] == swapped
     assert read(parse_source(f"en-en:{path}", ("en", "en")))[0] == ROWS
-    with pytest.raises(SettingsError, match=r"columns en-de, but en-es is expected"):
+    with pytest.raises(SettingsError, match=r"en-de, but en-es is expected; .* --pair en de$"):
         parse_source(f"en-de:{path}", EN_ES)
     with pytest.raises(
         SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"

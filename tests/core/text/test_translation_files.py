@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import lzma
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +12,7 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.text.parallel import parse_source, read_pairs, with_columns
+from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
 from st_paragram.core.text.translation_files import TmxWriter, read_units
 from st_paragram.errors import SettingsError, TextError
 
@@ -76,6 +78,31 @@ def test_units_of_xliff(tmp_path: Path) -> None:
     assert units(tmp_path / "b.xliff") == [("One cat", "Un gato"), ("Two", "Dos")]
 
 
+def test_elements_of_xliff_name_their_languages(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf"
+    text = XLIFF_1.replace('target-language="es-MX"', "")
+    path.write_text(text.replace("<target>", '<target xml:lang="es">'), encoding="utf-8")
+    assert units(path)[0] == ("Save the file", "Guardar el archivo")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_packed_memories_that_are_cut_are_refused(pack, tmp_path: Path) -> None:
+    path = tmp_path / f"a.tmx.{'gz' if pack is gzip.compress else 'xz'}"
+    path.write_bytes(pack(TMX.format(encoding="utf-8").encode())[:-30])
+    with pytest.raises(TextError, match=r"cannot be read as XML \(Compressed file ended"):
+        units(path)
+
+
+def test_memories_in_other_places_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("memory.tmx", TMX.format(encoding="utf-8"))
+    with pytest.raises(TextError, match=r"a.zip:memory.tmx: is XML; save it as a file .tmx"):
+        list(read_pairs(parse_source(str(path), ("en", "es"))))
+    with pytest.raises(TextError, match="is a translation file"):
+        list(read_pairs(TextSource(("a.tmx", "b.tmx"), ("en", "es"))))
+
+
 def test_a_memory_is_parallel_text(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     text = TMX.format(encoding="utf-8").encode()
@@ -107,13 +134,23 @@ EXTERNAL = """<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (BOMB, "declares entities, which are refused"),
-        (EXTERNAL, "declares entities, which are refused"),
-        (TMX.format(encoding="utf-8")[:400], "is not well-formed XML"),
-        ("no xml", r"is not well-formed XML \(syntax error: line 1"),
-        ("", "is not well-formed XML"),
+        (BOMB, r"cannot be read as XML \(EntitiesForbidden.*without declared entities"),
+        (EXTERNAL, r"cannot be read as XML \(EntitiesForbidden"),
+        (
+            TMX.format(encoding="utf-8")[:400],
+            r"cannot be read as XML \(no element found: line \d+, column \d+\)",
+        ),
+        ("no xml", r"cannot be read as XML \(syntax error: line 1"),
+        ("", "cannot be read as XML"),
         ("<tmx>" + "<a>" * 1000 + "</a>" * 1000 + "</tmx>", "nested more than 100 levels"),
         ("<tmx><body><tu><tuv><seg>x</seg></tuv></tu></body></tmx>", "languages are none"),
+        ("<tu/>", "languages are none"),
+        ('<?xml version="1.0" encoding="klingon"?><tmx/>', "unknown encoding"),
+        ('<?xml version="1.0" encoding="big5"?><tmx/>', "multi-byte encodings are not supported"),
+        (
+            TMX.format(encoding="utf-8").replace('"es"', '"it"').replace("ES-es", "it"),
+            "unit in es ",
+        ),
     ],
 )
 def test_refused(content: str, message: str, tmp_path: Path) -> None:
@@ -144,7 +181,7 @@ def test_pairs_are_written_as_a_memory(
     with path.open("wb") as file:
         writer = TmxWriter(file, languages)
         for first, second in pairs:
-            writer.write(first, second, 0.25)
+            writer.write(first, second, score=0.25)
         writer.close()
     read = [pairs[0], ("]]> \ufffd\ufffd\ufffd", "z")]
     assert list(read_units(str(path), tags)) == read

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_paragram import Encoder, sample_pairs
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.alignment import align as module
 from st_paragram.tools.alignment import path
 from st_paragram.tools.alignment.align import Block, align
-from st_paragram.tools.alignment.gains import kinds_of_blocks
 from st_paragram.tools.alignment.path import (
     Band,
     band_around,
     best_path,
     gains_in_band,
+    kinds_of_blocks,
     path_columns,
     rough_path,
 )
@@ -37,6 +37,9 @@ class Bag:
                 row += _word(word)
         return rows
 
+    def get_embedding_dimension(self):
+        return 24
+
 
 @lru_cache
 def _word(word):
@@ -48,6 +51,11 @@ def _word(word):
 
 BAG = Bag()
 KINDS = ((1, 1), (1, 2), (2, 1), (2, 2))
+
+
+def test_the_name_of_a_model_is_refused():
+    with pytest.raises(SettingsError, match=r"give Encoder\('p-sp-mini'\)"):
+        align(["A house."], ["Una casa."], "p-sp-mini")
 
 
 def rows_of(blocks):
@@ -75,7 +83,7 @@ def plain_path(gain, n, m, kinds):
         kind = next(kind for kind in range(len(moves)) if value(i, j, kind) == best[i, j])
         height, width = moves[kind]
         i, j = i - height, j - width
-        steps += [(i, j, height, width)] if kind < len(kinds) else []
+        steps += [[i, j, height, width]] if kind < len(kinds) else []
     return steps[::-1]
 
 
@@ -88,7 +96,7 @@ def test_the_best_path_and_of_equally_good_ones_the_first_by_the_rule(data, n, m
     gains = gains.reshape(n, len(KINDS), m + 1)
     band = Band(np.zeros(n + 1, int), m + 1)
     steps = best_path(gains, KINDS, band, m)
-    assert steps == plain_path(lambda kind, i, j: gains[i - 1, kind, j], n, m, KINDS)
+    assert steps.tolist() == plain_path(lambda kind, i, j: gains[i - 1, kind, j], n, m, KINDS)
 
 
 def test_in_a_band_units_to_the_right_are_skipped():
@@ -97,11 +105,8 @@ def test_in_a_band_units_to_the_right_are_skipped():
     gains[0, 0, 1] = 1  # ends at node (1, 1)
     gains[1, 0, 1] = 1  # (2, 6), begins right of the band of row 1
     gains[2, 0, 1] = 1  # (3, 7)
-    assert best_path(gains, [(1, 1)], Band(lows, 2), 9) == [
-        (0, 0, 1, 1),
-        (1, 5, 1, 1),
-        (2, 6, 1, 1),
-    ]
+    steps = best_path(gains, [(1, 1)], Band(lows, 2), 9)
+    assert steps.tolist() == [[0, 0, 1, 1], [1, 5, 1, 1], [2, 6, 1, 1]]
 
 
 def test_gains_of_a_band_are_computed_in_small_parts():
@@ -109,8 +114,8 @@ def test_gains_of_a_band_are_computed_in_small_parts():
     sizes = []
 
     def gains(rows, columns):
-        sizes.append((columns.stop - columns.start) * (rows.stop - rows.start))
-        return np.add.outer(1000 * np.arange(rows.start, rows.stop), np.r_[columns])[None]
+        sizes.append(len(rows) * len(columns))
+        return np.add.outer(1000 * rows, columns)[None]
 
     rows = list(gains_in_band(gains, Band(lows, 7)))
     assert max(sizes) < 128 * 300 and len(rows) == len(lows) - 1
@@ -130,8 +135,11 @@ def plain_gain(source, target, chosen, kind, i, j):
     """The gain of a block that ends at node (i, j), by the book, for lengths of equal scale."""
 
     def unit(sentences):
-        vector = BAG.encode([" ".join(sentences)])[0].astype(float)
-        return vector / np.linalg.norm(vector)
+        total = np.zeros(24)
+        for sentence in sentences:
+            [vector] = BAG.encode([sentence]).astype(float)
+            total += vector / np.linalg.norm(vector) * np.sqrt(len(sentence))
+        return total / np.linalg.norm(total)
 
     def background(side, others):
         cosines = sorted((float(unit([other]) @ unit(side)) for other in others), reverse=True)
@@ -249,7 +257,7 @@ def test_a_rough_path_finds_where_a_translation_begins(cells, monkeypatch):
 
 
 def test_the_path_between_groups_is_straight():
-    nodes = path_columns([path.Step(1, 2, 1, 1)], 8, 16, group=4)
+    nodes = path_columns(4 * np.array([[1, 2, 1, 1]]), 8, 16)
     assert nodes.tolist() == [0, 2, 4, 6, 8, 9, 10, 11, 16]
 
 

@@ -102,6 +102,11 @@ def test_an_interrupted_run_goes_on(listed, tmp_path, monkeypatch):
             "a0.txt\tb0.txt.gz\nparts.txt\tb0.txt.gz\n",
             r"row 2: the source has 2 sections, the target 1 section; write as many lines '---'",
         ),
+        (
+            "boundary.txt\tb0.txt.gz\n",
+            "row 1: .*boundary.txt: empty; give a document with at least",
+        ),
+        ("a0.txt\tb0.txt.gz\n", "no document has a line '---'; correct it, or leave out --bound"),
     ],
 )
 def test_bad_lists_and_documents_are_refused_before_any_work(
@@ -109,6 +114,7 @@ def test_bad_lists_and_documents_are_refused_before_any_work(
 ):
     folder = tmp_path / "in"
     (folder / "parts.txt").write_text("ba\n---\nba\n")
+    (folder / "boundary.txt").write_text("---\n")
     Path(listed).write_text(rows)
     monkeypatch.setattr(module, "align", lambda *_, **__: 1 / 0)
     with pytest.raises(ParagramError, match=message) as error:
@@ -181,6 +187,9 @@ def test_lines_are_split_into_sentences(tmp_path, monkeypatch, capsys):
     unnamed = [word for word in command if word not in ("--pair", "en", "es")]
     assert main([*unnamed, "--output", str(tmp_path / "unnamed.tsv")]) == 1
     assert "--split needs the languages of both sides" in capsys.readouterr().err
+    german = ["german" if word == "en" else word for word in command]
+    assert main([*german, "--output", str(tmp_path / "german.tsv")]) == 1
+    assert "unknown language 'german'; --split needs codes such as" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "sentencex", None)
     capsys.readouterr()
     assert main([*command, "--output", str(tmp_path / "new.tsv")]) == 1

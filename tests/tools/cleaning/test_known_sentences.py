@@ -325,6 +325,21 @@ def test_the_script_makes_the_file_of_sets(tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_the_script_does_not_replace_the_installed_files_without_all_sets(
+    tmp_path, monkeypatch, capsys
+):
+    for name in ("sts2015/images.tsv", "stsb/en-dev.tsv", "tatoeba/spa-eng.tsv"):
+        write_rows(tmp_path / name, [(1, "a sentence", "another sentence")])
+    before = KNOWN_TEST_SENTENCES.read_bytes()
+    monkeypatch.setattr(sys, "argv", ["make", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "data_prep/make_known_test_sets.py"), run_name="__main__")
+    message = capsys.readouterr().err
+    assert ended.value.code and message.count("\n") == 1
+    assert f"{tmp_path}: no reqa_squad_dev/queries.tsv, so" in message and "--retrieval" in message
+    assert KNOWN_TEST_SENTENCES.read_bytes() == before
+
+
 def test_the_scripts_help_names_the_files_it_writes(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(sys, "argv", ["make", "--help"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,18 @@ from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 
 import st_paragram
-from st_paragram import MiningSettings
+from st_paragram import MiningSettings, distributed
 from st_paragram.core.sample import sample_pairs
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.distributed.mining import PAIR, SIDES, Side, make_mining_folder
+from st_paragram.tools.distributed import mining
+from st_paragram.tools.distributed.mining import (
+    SIDES,
+    Side,
+    make_mining_folder,
+    write_table,
+)
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import Neighbors
 
@@ -58,11 +66,11 @@ def vectors(texts: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactor
             [Document(text, str(number)) for number, text in enumerate(texts[side][task::2])]
             for task in range(2)
         ]
-        run(documents, st_paragram.DealTexts(folder, side, FILES), tasks=2)
+        run(documents, distributed.DealTexts(folder, side, FILES), tasks=2)
         embed = st_paragram.EmbedTexts(
             "p-sp-mini", str(folder / "vectors" / side), normalize=True, only_known=True
         )
-        run(st_paragram.DistinctTexts(folder, side), embed)
+        run(distributed.DistinctTexts(folder, side), embed)
     return folder
 
 
@@ -73,18 +81,21 @@ def folder(vectors: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def parts_of_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mining, "SENTENCE", 1 << 40)
+
+
 def mined(folder: Path, settings: MiningSettings) -> list[tuple[float, str, str]]:
     """Run all steps from the embeddings on, and return the pairs."""
     for side in SIDES:
-        run(st_paragram.TrainIndex(folder, side, settings), tasks=1)
-        run(st_paragram.AddVectors(folder, side))
+        run(distributed.IndexVectors(folder, side, settings))
     for side in SIDES:
-        run(st_paragram.TuneSearch(folder, side, settings), tasks=1)
-        run(st_paragram.SearchVectors(folder, side, settings))
+        run(distributed.SearchVectors(folder, side, settings))
     for side in SIDES:
-        run(st_paragram.ScorePairs(folder, side, settings))
-    run(st_paragram.MatchPairs(folder), tasks=1)
-    run(st_paragram.WritePairs(folder), tasks=2)
+        run(distributed.ScorePairs(folder, side, settings))
+    run(distributed.MatchPairs(folder), tasks=1)
+    run(distributed.WritePairs(folder), tasks=2)
     return rows(*sorted(folder.glob("mined/*.tsv")))
 
 
@@ -97,15 +108,20 @@ def rows(*paths: Path) -> list[tuple[float, str, str]]:
     return result
 
 
+def texts_of(side: Side, numbers: Iterable[int]) -> list[str]:
+    return side.take("vectors", "text", pa.array(list(numbers))).to_pylist()
+
+
 def test_sentences_are_distinct_and_known(vectors: Path, texts: dict[str, list[str]]) -> None:
     for name in SIDES:
         side = Side(vectors, name)
-        assert len(side.paths) == FILES and all(np.diff(side.begins))
-        sentences = side.texts(np.arange(len(side)))
+        assert side.files() == list(range(FILES))
+        sentences = texts_of(side, range(len(side)))
         left_out = {"", "?!", "გამარჯობა"}
         expected = {" ".join(text.split()) for text in texts[name]} - left_out
         assert sorted(sentences) == sorted(expected)
-        assert side.texts(np.array([7, 0, 200])) == [sentences[7], sentences[0], sentences[200]]
+        numbers = [200, 7, 0, 7]
+        assert texts_of(side, numbers) == [sentences[number] for number in numbers]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +135,7 @@ def test_sentences_are_distinct_and_known(vectors: Path, texts: dict[str, list[s
     ],
 )
 def test_pairs_are_those_of_mine(
-    folder: Path, texts: dict[str, list[str]], settings: MiningSettings
+    folder: Path, texts: dict[str, list[str]], settings: MiningSettings, parts_of_one_file: None
 ) -> None:
     for side in SIDES:
         (folder / side).write_text("\n".join(texts[side]) + "\n", encoding="utf-8")
@@ -151,6 +167,16 @@ def write_side(folder: Path, name: str, counts: list[int]) -> None:
         pq.write_table(table, folder / "vectors" / name / f"0000{file}.parquet")
 
 
+def write_neighbors(folder: Path, name: str, file: int, neighbors: Neighbors) -> None:
+    side = Side(folder, name)
+    columns = {
+        "cosine": neighbors.similarities.ravel(),
+        "number": neighbors.indices.ravel(),
+    }
+    write_table(pa.table(columns), side.path("neighbors", file))
+    write_table(pa.table({"mean": neighbors.means}), side.path("means", file))
+
+
 @pytest.mark.parametrize("margin", list(Margin))
 def test_scores_and_matches_are_those_of_candidate_pairs(tmp_path: Path, margin: Margin) -> None:
     random = np.random.default_rng(0)
@@ -162,109 +188,97 @@ def test_scores_and_matches_are_those_of_candidate_pairs(tmp_path: Path, margin:
         cosines = np.sort(random.uniform(0.1, 1, (total, 3)).astype(np.float32))[:, ::-1]
         numbers = np.argsort(random.random((total, sum(counts[other]))))[:, :3]
         neighbors[name] = Neighbors(cosines, numbers)
-        (tmp_path / "neighbors" / name).mkdir(parents=True)
         for file, end in enumerate(np.cumsum(counts[name])):
-            part = slice(end - counts[name][file], end)
-            path = tmp_path / "neighbors" / name / f"0000{file}.npz"
-            np.savez(path, cosines=cosines[part], numbers=numbers[part])
+            if counts[name][file]:
+                part = slice(end - counts[name][file], end)
+                write_neighbors(tmp_path, name, file, Neighbors(cosines[part], numbers[part]))
     settings = MiningSettings(margin=margin, threshold=0.2)
     for name in SIDES:
-        run(st_paragram.ScorePairs(tmp_path, name, settings), tasks=2)
-    run(st_paragram.MatchPairs(tmp_path), tasks=1)
-    pairs = np.fromfile(tmp_path / "pairs" / "matched", PAIR)
+        run(distributed.ScorePairs(tmp_path, name, settings), tasks=2)
+    run(distributed.MatchPairs(tmp_path), tasks=1)
+    pairs = pq.read_table(tmp_path / "matches" / "00000.parquet")
     expected = candidate_pairs(neighbors["source"], neighbors["target"], margin)
     expected = expected.at(expected.scores >= 0.2)
     assert len(pairs) > 3
-    for field, values in (("source", expected.source), ("target", expected.target)):
-        np.testing.assert_array_equal(pairs[field], values)
-    np.testing.assert_array_equal(pairs["score"], expected.scores)
+    for name in SIDES:
+        np.testing.assert_array_equal(pairs[name], getattr(expected, name))
+    np.testing.assert_array_equal(pairs["scores"], expected.scores)
 
-    run(st_paragram.WritePairs(tmp_path), tasks=2)
-    written = rows(tmp_path / "mined/00000.tsv", tmp_path / "mined/00001.tsv")
+    run(distributed.WritePairs(tmp_path), tasks=2)
+    written = rows(tmp_path / "mined/00000.tsv")
     assert [score for score, _, _ in written] == pytest.approx(expected.scores, abs=5e-7)
-    begins = np.cumsum([0, *counts["source"]])
-    file = int(np.searchsorted(begins, pairs["source"][0], side="right")) - 1
-    assert written[0][1] == f"source {file} {pairs['source'][0] - begins[file]}"
+    source = int(expected.source[0])
+    file = 0 if source < 5 else 2  # file 1 is empty
+    assert written[0][1] == f"source {file} {source - (5 if file else 0)}"
 
 
-def test_files_of_an_index_share_its_centroids(folder: Path) -> None:
-    run(st_paragram.TrainIndex(folder, "target", MiningSettings(index="IVF4,SQfp16")), tasks=1)
-    run(st_paragram.AddVectors(folder, "target"), tasks=2)
-    counts = np.diff(Side(folder, "target").begins)
-    trained: Any = faiss.read_index(str(folder / "index/target.faiss"))
-    assert trained.ntotal == 0
-    centroids = trained.quantizer.reconstruct_n(0, 4)
-    for file, count in enumerate([counts[0], counts[1] + counts[2]]):
-        index: Any = faiss.read_index(str(folder / f"index/target/0000{file}.faiss"))
-        assert index.ntotal == count
-        np.testing.assert_array_equal(index.quantizer.reconstruct_n(0, 4), centroids)
-
-
-def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None:
-    index = MiningSettings(index="IVF32,SQfp16")
-    run(st_paragram.TrainIndex(folder, "target", index), tasks=1)
-    run(st_paragram.AddVectors(folder, "target"))
-    efforts = []
-    for recall in (0.5, 0.9, 1):
-        run(st_paragram.TuneSearch(folder, "source", MiningSettings(recall=recall)), tasks=1)
-        trained: Any = faiss.read_index(str(folder / "index/target.faiss"))
-        efforts.append(trained.nprobe)
-    side = Side(folder, "source")
+def test_the_search_effort_is_the_first_with_enough_recall(
+    folder: Path, parts_of_one_file: None
+) -> None:
+    queries = Side(folder, "source").vectors([0])
+    sample = queries.rows(0, len(queries))
     target = Side(folder, "target")
-    queries = side.first_vectors(len(side))
-    corpus = target.first_vectors(len(target))
-    true = exact(queries.rows(0, len(side)), corpus, 1).indices[:, 0]
-    index_of_all: Any = faiss.clone_index(trained)
-    index_of_all.add(corpus.rows(0, len(target)))
-    recalls = {}
-    for effort in (4, 8, 16, 32):
-        index_of_all.nprobe = effort
-        _, found = index_of_all.search(queries.rows(0, len(side)), 1)
-        recalls[effort] = (found[:, 0] == true).mean()
-    for recall, effort in zip((0.5, 0.9, 1), efforts, strict=True):
-        assert recalls[effort] >= recall - 0.01
-        assert effort == 4 or recalls[effort // 2] < recall
+    for recall in (0.5, 0.9, 1):
+        settings = MiningSettings(index="IVF16,SQfp16", recall=recall)
+        tmp = folder / f"{recall}"
+        tmp.mkdir()
+        (tmp / "vectors").symlink_to(folder / "vectors")
+        run(distributed.IndexVectors(tmp, "target", settings), tasks=2)
+        for file in target.files():
+            corpus = target.vectors([file])
+            (path,) = (tmp / f"index/target/0000{file}").glob("*.faiss")
+            index: Any = faiss.read_index(str(path))
+            assert index.ntotal == len(corpus)
+            nearest = exact(sample, corpus, 1).indices[:, 0]
+            effort = json.loads((tmp / f"effort/target/0000{file}.json").read_text())
+            recalls = {}
+            for index.nprobe in (effort // 2, effort):
+                _, numbers = index.search(sample, 1)
+                recalls[index.nprobe] = (numbers[:, 0] == nearest).mean()
+            assert recalls[effort] >= recall - 0.01
+            assert effort == 4 or recalls[effort // 2] < recall
 
 
-def test_a_failed_task_is_done_again(folder: Path) -> None:
-    run(st_paragram.TrainIndex(folder, "target"), tasks=1)
-    path = folder / "index/target"
-    (path / "00001.faiss").mkdir(parents=True)  # this task cannot write
+def test_a_failed_task_is_done_again(folder: Path, parts_of_one_file: None) -> None:
+    path = folder / "effort/target"
+    (path / "00001.json").mkdir(parents=True)  # this task cannot write
 
     def executor() -> LocalPipelineExecutor:
-        step = st_paragram.AddVectors(folder, "target")
+        step = distributed.IndexVectors(folder, "target")
         return LocalPipelineExecutor(
             [step], tasks=FILES, workers=1, logging_dir=str(folder / "logs")
         )
 
-    with pytest.raises(OSError, match=r"00001\.faiss"):
+    with pytest.raises(OSError, match=r"00001\.json"):
         executor().run()
-    first = (path / "00000.faiss").stat()
+    first = (path / "00000.json").stat()
     assert executor().get_incomplete_ranks() == [1, 2]
-    (path / "00001.faiss").rmdir()
+    (path / "00001.json").rmdir()
     executor().run()
     assert not executor().get_incomplete_ranks()
-    assert (path / "00000.faiss").stat() == first
+    assert (path / "00000.json").stat() == first
     assert len(list(path.iterdir())) == FILES
 
 
 def test_mistakes(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="side 'es' is unknown; choose source or target"):
-        st_paragram.AddVectors(folder, "es")
+        distributed.IndexVectors(folder, "es")
     with pytest.raises(SettingsError, match="cannot be mined on many machines"):
-        st_paragram.ScorePairs(folder, settings=MiningSettings(paraphrase=True))
-    with pytest.raises(MiningError, match="no sentences in 0 Parquet files; run EmbedTexts"):
-        run(st_paragram.TrainIndex(tmp_path / "nothing"), tasks=1)
-    run([[Document("a dog", "1")]], st_paragram.DealTexts(folder, "source", 2), tasks=1)
-    with pytest.raises(MiningError, match="has 2 groups of texts for 3 tasks; use as many"):
-        run(st_paragram.DistinctTexts(folder, "source"))
-    run(st_paragram.TrainIndex(folder, "target"), tasks=1)
-    run(st_paragram.AddVectors(folder, "target"))
-    (folder / "index/target/00003.faiss").write_bytes(
-        (folder / "index/target/00000.faiss").read_bytes()
-    )
-    with pytest.raises(MiningError, match=r"index/target has 3.. vectors, but not those of all"):
-        run(st_paragram.SearchVectors(folder, "source"))
+        distributed.ScorePairs(folder, settings=MiningSettings(paraphrase=True))
+    with pytest.raises(MiningError, match="nothing: no target sentences; run EmbedTexts"):
+        run(distributed.IndexVectors(tmp_path / "nothing"), tasks=1)
+
+
+def test_parts_have_as_many_files_as_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_side(tmp_path, "source", [5, 0, 5, 5, 5])
+    side = Side(tmp_path, "source")
+    monkeypatch.setattr(mining, "SENTENCE", 10)
+    assert side.parts(10) == [[0], [2], [3], [4]]
+    assert side.parts(100) == [[0, 2], [3, 4]]
+    assert side.parts(199) == [[0, 2, 3], [4]]
+    assert len(side.vectors([2, 3])) == 10
 
 
 def test_the_folder_of_a_run_has_its_options_and_no_other_files(tmp_path: Path) -> None:

@@ -133,6 +133,18 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
     assert "Differences" not in evaluate(MINI, "--translations", table, "--columns", "en", "es")[0]
 
 
+def test_a_prefix_names_the_languages_of_a_memory(tmp_path, evaluate):
+    units = ""
+    for first, second in (("One house.", "Una casa."), ("Two dogs.", "Dos perros.")):
+        texts = (("en", first), ("es", second))
+        segments = [f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in texts]
+        units += f"<tu>{''.join(segments)}</tu>"
+    memory = tmp_path / "memory.tmx"
+    memory.write_text(f'<tmx version="1.4"><header/><body>{units}</body></tmx>', encoding="utf-8")
+    assert "name its languages" in evaluate(MINI, "--translations", memory, refused=True)
+    assert "2 pairs" in evaluate(MINI, "--translations", f"en-es:{memory}")[0]
+
+
 def test_a_figure_that_does_not_exist_is_null(tmp_path, write, evaluate):
     same = write(tmp_path / "same.tsv", "1\ta cat\ta cat\n2\ta dog\ta dog\n")
     printed, scores = evaluate(MINI, "--graded", same)

@@ -30,7 +30,9 @@ def test_sentences_against_a_dict(tmp_path_factory, lines, with_ids):
         == counts.sentences + counts.blank + counts.near_empty + counts.repeated
     )
     if with_ids:
-        assert sentences.ids(slice(None)) == [f"id{texts.index(text)}" for text in expected]
+        assert sentences.ids_or_texts(slice(None)) == [
+            f"id{texts.index(text)}" for text in expected
+        ]
 
 
 def test_frequent_sentences_are_left_out(tmp_path):

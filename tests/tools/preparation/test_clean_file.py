@@ -12,9 +12,11 @@ from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import parse_source
+from st_paragram.core.text.translation_files import read_units
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import Cleaning, Duplicates, named_cleaning
-from st_paragram.tools.preparation.clean_file import Scoring, clean_file
+from st_paragram.tools.preparation.clean_file import clean_file
+from st_paragram.tools.preparation.settings import Scoring
 
 #: English, Spanish, and why the row is dropped; "=" before the repaired text.
 ROWS = [
@@ -33,11 +35,6 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def scoring() -> Scoring:
-    return Scoring(load_encoder(find("p-sp-mini")), count=2)
-
-
 def cleaned(path: Path, spec: str = "{}", **options: object) -> tuple[list[str], list[str], object]:
     """Return the lines of the output and of the rejects, and the counts."""
     output, rejects = io.BytesIO(), io.BytesIO()
@@ -49,11 +46,15 @@ def cleaned(path: Path, spec: str = "{}", **options: object) -> tuple[list[str],
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_rows_keep_their_order_and_the_others_have_a_reason(tmp_path, scoring, swapped):
+def test_rows_keep_their_order_and_the_others_have_a_reason(tmp_path, swapped):
     rows = [row[1::-1] if swapped else row[:2] for row in ROWS]
     path = tmp_path / "pairs.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    lines, rejects, total = cleaned(path, "es-en:{}" if swapped else "{}", scoring=scoring)
+    spec = "es-en:{}" if swapped else "{}"
+    lowest = io.BytesIO()
+    model = load_encoder(find("p-sp-mini"))
+    scoring = Scoring(count=2)
+    lines, rejects, total = cleaned(path, spec, model=model, scoring=scoring, lowest=lowest)
     expected = []
     bad = []
     for number, (row, (_, _, reason)) in enumerate(zip(rows, ROWS, strict=True), 1):
@@ -67,9 +68,8 @@ def test_rows_keep_their_order_and_the_others_have_a_reason(tmp_path, scoring, s
     assert (total.rows, total.kept) == (len(rows), len(lines))
     assert sum(total.dropped.values()) == len(rejects)
     assert total.repairs["removed_markup"] == 1
-    assert len(scoring.lowest) == 2
-    assert scoring.lowest == sorted(scoring.lowest)
-    scoring.lowest = []
+    scores = [line.split(b"\t")[0] for line in lowest.getvalue().splitlines()]
+    assert len(scores) == 2 and scores == sorted(scores)
 
 
 def test_numbers_of_rows_count_dropped_lines(tmp_path):
@@ -114,9 +114,15 @@ def test_units_of_a_memory_stay_whole(tmp_path):
     assert (total.rows, total.kept) == (3, 2)
     units = MEMORY.replace("&amp;amp; <ph/>", "&amp; ").replace("/>", " />").splitlines()[2:-1]
     del units[3]  # tuid 2
-    head = ['<?xml version="1.0" encoding="UTF-8"?>', '<tmx version="1.4">']
-    head.append('<header creationtool="x" srclang="en"><note>ours</note></header><body>')
-    assert lines == [*head, *units, "</body>", "</tmx>"]
+    head = ['<?xml version="1.0" encoding="UTF-8"?>']
+    head.append('<tmx version="1.4">' + MEMORY.splitlines()[1].partition(">")[2])
+    assert lines == [*head, *units, "</body></tmx>"]
+    path.write_text(MEMORY.replace("<tmx ", '<tmx xmlns="urn:x" '))
+    lines, _, total = cleaned(path, "es-en:{}", as_tmx=True)
+    text = "\n".join(lines)
+    assert ">Bread &amp; water<" in text and ">Pan y <" in text  # only the first is repaired
+    path.write_text(text)
+    assert len(list(read_units(str(path), ("en", "es")))) == total.kept == 2
 
 
 def test_rows_become_tmx(tmp_path):

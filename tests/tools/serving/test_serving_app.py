@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import random
@@ -22,6 +23,8 @@ from st_paragram.learning.models import load_save
 for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
+
+from starlette.exceptions import HTTPException  # noqa: E402
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
 from st_paragram.tools.serving import endpoints, model, schemas  # noqa: E402
@@ -154,6 +157,17 @@ def test_tokens_have_ids_and_texts(client, monkeypatch):
     assert "has 24 characters" in message(client.post("/tokenize", json={"inputs": ["a bc"] * 6}))
 
 
+def test_tokenized_texts_count_as_waiting():
+    batcher = Batcher(None, 0, max_waiting=3)
+    batcher.waiting = 2
+    served = SimpleNamespace(batcher=batcher, tokens=lambda texts, prompt_name: [batcher.waiting])
+    asked = endpoints.ModelEndpoints(served, None)
+    answer = asyncio.run(asked.tokenize(schemas.Tokenize(inputs=["a"])))
+    assert answer.body == b"[3]" and batcher.waiting == 2
+    with pytest.raises(HTTPException, match="2 texts are waiting"):
+        asyncio.run(asked.tokenize(schemas.Tokenize(inputs=["a", "b"])))
+
+
 def test_tokens_of_another_tokenizer_are_refused(client, monkeypatch):
     monkeypatch.setattr(model, "tokenizer_of", lambda encoder: None)
     answer = client.post("/tokenize", json={"inputs": "a"})
@@ -284,8 +298,22 @@ def test_what_there_is(client):
         (
             "/similarity",
             {"inputs": {"source_sentence": "a", "sentences": ["a", 1]}},
-            "inputs[1]: Input should be a valid string",
+            "inputs.sentences[1]: Input should be a valid string",
         ),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": ["a"], "sentences": ["a"]}},
+            "inputs.source_sentence: Input should be a valid string",
+        ),
+        (
+            "/similarity",
+            {
+                "inputs": {"source_sentence": "a", "sentences": ["a"]},
+                "parameters": {"truncate": 1},
+            },
+            "parameters.truncate: Input should be a valid boolean",
+        ),
+        ("/similarity", {"inputs": {"sentences": ["a"]}}, "inputs.source_sentence: Field required"),
         (
             "/similarity",
             {
