@@ -136,7 +136,7 @@ def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
 def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     english = "# One title\n\nThe cat sat on the mat.\n\nIt was 20 years old then.\n\n- an item\n"
     spanish = "# Un título\n\nTenía 20 años entonces.\n\n- un elemento\n"
-    pairs = release_texts.markdown_pairs(english, spanish)
+    pairs = release_texts.document_pairs("read.md", english, spanish)
     assert pairs == [
         ("One title", "Un título"),
         ("It was 20 years old then.", "Tenía 20 años entonces."),
@@ -148,7 +148,7 @@ def test_missing_repositories_and_commits_are_named(tmp_path):
     repository(tmp_path / "clones" / "me+app", {"es.po": ""})
     origins = {"gone": "github.com/you/gone@0000000", "app": "github.com/me/app@0000000"}
     with pytest.raises(ParagramError) as error:
-        clones.open_repositories(tmp_path / "clones", origins)
+        clones.open_origins(tmp_path / "clones", origins)
     assert str(error.value).splitlines()[1:] == [
         f"git clone https://github.com/you/gone {tmp_path}/clones/you+gone",
         f"git --git-dir {tmp_path}/clones/me+app/.git fetch  # for 0000000",
@@ -167,6 +167,7 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
     wordnet, cedict = tmp_path / "wordnet", tmp_path / "cedict.gz"
     files = {
         "dsl/oneway/en-es-enwiktionary.dsl.dz": gzip.compress(dictionary.encode("utf-16")),
+        "index.toml": "[packages]\n",
         "wns/wikt/wn-wikt-spa.tab": "# wikt\tspa\n00000001-n\tspa:lemma\tsala_grande\n",
         **{f"names/{code}.json": json.dumps(content) for code, content in names.items()},
     }
