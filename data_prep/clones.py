@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,6 +85,7 @@ class Repository(NamedTuple):
             command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ).stdout
 
+    @cache  # noqa: B019 - clones live as long as the script
     def paths(self) -> list[str]:
         """Return the paths of all files, in order."""
         return self.git("ls-tree", "-r", "-z", "--name-only", self.commit).decode().split("\0")[:-1]
@@ -116,6 +118,7 @@ class Package(NamedTuple):
     folder: Path
     name: str = ""
 
+    @cache  # noqa: B019 - clones live as long as the script
     def archives(self) -> dict[str, zipfile.ZipFile]:
         """Return the ZIP archives of the package by their paths."""
         paths = [path for suffix in ARCHIVES for path in sorted(self.folder.rglob(f"*{suffix}"))]
@@ -125,6 +128,7 @@ class Package(NamedTuple):
             if path.is_file() and not path.is_symlink()
         }
 
+    @cache  # noqa: B019 - clones live as long as the script
     def paths(self) -> list[str]:
         """Return the paths of all files, in order, including those in archives."""
         files = [path for path in self.folder.rglob("*") if path.is_file()]

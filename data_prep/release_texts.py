@@ -20,10 +20,10 @@ recipes/release.yaml describes the sources:
 - `tokenized: true` removes the spaces of tokenizers.
 Word lists (`words: true`) are the work of release_words.py.
 
-The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple, Java and
-Fluent), JSON and YAML, Chromium's packs, files with one text per line, and the lines of Markdown,
-HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation
-in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
+Java, JSON and YAML, Chromium's packs, files with one text per line, and the lines of Markdown, HTML
+and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in the
+right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ LETTERS = {"ja": 2, "ko": 2, "zh": 3}
 FORMATS = {
     ".po": "po.pofile", ".xliff": "xliff.xlifffile", ".xml": "aresource.AndroidResourceFile",
     ".strings": "properties.stringsutf8file", ".ftl": "fluent.FluentFile", ".mo": "mo.mofile",
-    ".properties": "properties.javautf8file", ".tmx": "tmx.tmxfile",
+    ".tmx": "tmx.tmxfile",
 }  # fmt: skip
 #: Suffixes of documents.
 DOCUMENTS = (".html", ".md", ".mdx", ".page")
@@ -87,6 +87,9 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         return post_edited(data, code)
     if suffix == ".pak":
         return {number: ("", text) for number, text in packed_texts(data)}
+    if suffix == ".properties":
+        lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
+        return {key: ("", text) for key, text in lines}
     if suffix not in (".json", ".yml", ".yaml", *FORMATS):
         return {str(row): ("", text) for row, text in enumerate(data.decode().split("\n"))}
     if suffix in (".json", ".yml", ".yaml"):
@@ -168,6 +171,7 @@ def catalog_pairs(english: dict[str, Pair], other: dict[str, Pair]) -> Iterator[
         )
 
 
+@lru_cache(maxsize=2000)
 def markdown_lines(text: str) -> list[tuple[str, str]]:
     """Return the lines of Markdown with their kinds, such as "##" or "-"; wrapped lines are joined.
 
@@ -197,6 +201,7 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
     return lines
 
 
+@lru_cache(maxsize=2000)
 def markup_lines(text: str) -> list[tuple[str, str]]:
     """Return the paragraphs, headings and cells of HTML or Mallard with their kinds."""
     root = require("lxml.html", "catalogs", "reading HTML").fromstring(text.encode())
@@ -305,6 +310,7 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
 )]  # fmt: skip
 
 
+@lru_cache(maxsize=200_000)
 def clean(text: str) -> str:
     """Remove tags and the marks of Markdown, wikis and BBCode, and collapse white space."""
     text = html.unescape(text).replace("\\n", "\n").replace("\\'", "'")
@@ -401,6 +407,7 @@ def origin_pairs(
         yield fill_in(pair[0], names[0]), fill_in(pair[1], names[0] | names[1])
 
 
+@lru_cache(maxsize=2000)  # the English catalogs are the same for all languages
 def try_units(path: str, data: bytes, code: str, origin: Origin) -> dict[str, Pair]:
     """Return the units of a catalog; one that cannot be read is skipped with a warning."""
     try:

@@ -18,13 +18,13 @@ import lzma
 import re
 import sqlite3
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import tomllib
 from clones import LANGUAGES, Origin, Package, Repository, open_origins, path_pairs
 from release_texts import Pair, check_rows, clean, flattened, keep, write_rows
 
