@@ -1,38 +1,51 @@
-"""Make the parallel texts of the published models from git repositories of software, documentation
-and lessons.
+"""Make the parallel texts of the published models from git repositories and packages of software,
+documentation and lessons.
 
     python data_prep/release_texts.py --repositories DIR --texts texts [--only SOURCE ...]
 
-DIR has a clone of each repository, `owner+name`, bare or not. The text of a source is written to
-texts/LANG/SOURCE.tsv, with rows `english TAB other`. recipes/release.yaml describes the sources:
-- `from` names the repositories and their commits, such as "github.com/owner/name@1a2b3c4";
+DIR has a clone of each repository, `owner+name`, bare or not, and a folder with the content of each
+package. The text of a source is written to texts/LANG/SOURCE.tsv, with rows `english TAB other`.
+recipes/release.yaml describes the sources:
+- `from` names the repositories and their commits, such as "github.com/owner/name@1a2b3c4", and
+  packages, such as "Debian chromium-l10n 150.1-1";
 - `files` is a pattern of the translated files, such as "src/lang/{lang}.json", or a list of
-  patterns. `*` is any part of a name, and `**` any folders;
-- `english` is the pattern of the English files, with the same stars. By default, it is `files` with
-  the code `en`, or without code in Android's "values-{lang}";
+  patterns. `*` is any part of a name, `**` any folders, and `#` a part that differs in English;
+- `english` is the pattern of the English files, with the same stars, or a list with a pattern for
+  each of `files`. By default, it is `files` with the code `en`, or without code in Android's
+  "values-{lang}";
+- `repositories` is the pattern of names if each language has a repository, such as "docs-{lang}".
+  The English files are in the first repository of `from`;
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
-es-MX]}. Word lists (`words: true`) are the work of release_words.py.
+  es-MX]};
+- `tokenized: true` removes the spaces of tokenizers.
+Word lists (`words: true`) are the work of release_words.py.
 
-The formats: catalogs that translate-toolkit reads (PO, XLIFF, Android, Apple and Fluent), JSON and
-YAML, and Markdown, whose lines are aligned. A pair is kept if it has 3 to 60 English words, a
-translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
+Java, JSON and YAML, Chromium's packs, files with one text per line, and the lines of Markdown, HTML
+and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in the
+right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
 
 import argparse
 import html
+import io
 import json
 import math
 import re
+import struct
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterable, Iterator
-from itertools import product
+from functools import cache, lru_cache
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import yaml
-from clones import BILINGUAL, LANGUAGES, Repository, open_repositories, path_pairs
+from clones import BILINGUAL, LANGUAGES, Origin, open_origins, origins_of, path_pairs
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
@@ -41,14 +54,23 @@ from st_paragram.core.outputs import check_new
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import MissingExtraError, SettingsError, one_line
 from st_paragram.tools.cleaning.known_sentences import DEFAULT_FAMILIES, KnownSentences
+from st_paragram.tools.cleaning.shape import Script
 
-SCRIPTS = {"ar": r"[\u0621-\u064a]", "ru": r"[\u0400-\u04ff]", "zh": r"[\u4e00-\u9fff]"}
+#: How many letters a character stands for.
+LETTERS = {"ja": 2, "ko": 2, "zh": 3}
 #: The class in translate-toolkit of files with a suffix; the bilingual formats have the English
 #: text, too.
 FORMATS = {
     ".po": "po.pofile", ".xliff": "xliff.xlifffile", ".xml": "aresource.AndroidResourceFile",
-    ".strings": "properties.stringsutf8file", ".ftl": "fluent.FluentFile",
+    ".strings": "properties.stringsutf8file", ".ftl": "fluent.FluentFile", ".mo": "mo.mofile",
+    ".tmx": "tmx.tmxfile",
 }  # fmt: skip
+#: Suffixes of documents.
+DOCUMENTS = (".html", ".md", ".mdx", ".page")
+#: Elements of HTML and Mallard with text.
+PARAGRAPHS = ("p", "title", "desc", "td", "cmd", "screen", "h1", "h2", "h3", "h4", "div")
+#: Alignments of more lines than this (their numbers multiplied) are too slow.
+MOST_CELLS = 120_000
 Pair = tuple[str, str]
 
 
@@ -57,6 +79,19 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     only a target.
     """
     suffix = Path(path).suffix
+    if suffix == ".zip":
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            name = next(name for name in archive.namelist() if not name.startswith("__MACOSX"))
+            return read_units(name, archive.read(name), code)
+    if suffix == ".gz":
+        return post_edited(data, code)
+    if suffix == ".pak":
+        return {number: ("", text) for number, text in packed_texts(data)}
+    if suffix == ".properties":
+        lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
+        return {key: ("", text) for key, text in lines}
+    if suffix not in (".json", ".yml", ".yaml", *FORMATS):
+        return {str(row): ("", text) for row, text in enumerate(data.decode().split("\n"))}
     if suffix in (".json", ".yml", ".yaml"):
         values = json.loads(data.decode("utf-8-sig")) if suffix == ".json" else yaml.safe_load(data)
         return {
@@ -71,7 +106,7 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         source, target = (_last_plural(text) or "" for text in (unit.source, unit.target))
         if unit.isheader() or not unit.istranslatable() or (suffix == ".po" and unit.isfuzzy()):
             continue
-        if suffix in BILINGUAL:
+        if suffix in (*BILINGUAL, ".tmx"):
             units[str(place)] = (source, target)
         elif suffix == ".ftl":  # a message has attributes in lines such as ".title = Text"
             value, *attributes = re.split(r"^\.([\w-]+) = ", target, flags=re.M)
@@ -81,6 +116,30 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         else:
             units[unit.getid()] = ("", target or source)
     return units
+
+
+def post_edited(data: bytes, code: str) -> dict[str, Pair]:
+    """Return the sources and post-edited translations in an archive of MLQE-PE, English first."""
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        sides = {}
+        for member in archive:
+            if file := archive.extractfile(member):
+                sides[Path(member.name).suffix] = file.read().decode().split("\n")
+                into_english = f"{code}-en" in member.name
+    pairs = zip(sides[".src"], sides[".pe"], strict=True)
+    return {
+        str(row): (pair[1], pair[0]) if into_english else pair for row, pair in enumerate(pairs)
+    }
+
+
+def packed_texts(data: bytes) -> Iterator[Pair]:
+    """Return the numbers and texts of a pack of Chromium: version, encoding, two counts, and then
+    the number and start of each text.
+    """
+    count = struct.unpack("<H", data[8:10])[0]
+    entries = list(struct.iter_unpack("<HI", data[12 : 12 + 6 * (count + 1)]))
+    for (number, start), (_, end) in pairwise(entries):
+        yield str(number), data[start:end].decode("utf-8", "replace")
 
 
 def flattened(values: Any, key: str = "") -> Iterator[Pair]:
@@ -112,6 +171,7 @@ def catalog_pairs(english: dict[str, Pair], other: dict[str, Pair]) -> Iterator[
         )
 
 
+@lru_cache(maxsize=2000)
 def markdown_lines(text: str) -> list[tuple[str, str]]:
     """Return the lines of Markdown with their kinds, such as "##" or "-"; wrapped lines are joined.
 
@@ -141,9 +201,21 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
     return lines
 
 
-def markdown_pairs(english: str, other: str) -> list[Pair]:
-    """Align the lines of two Markdown files, which may lack lines, by their kinds and lengths."""
-    first, second = markdown_lines(english), markdown_lines(other)
+@lru_cache(maxsize=2000)
+def markup_lines(text: str) -> list[tuple[str, str]]:
+    """Return the paragraphs, headings and cells of HTML or Mallard with their kinds."""
+    root = require("lxml.html", "catalogs", "reading HTML").fromstring(text.encode())
+    return [
+        (element.tag, re.sub(r"\s+", " ", element.text_content()))
+        for element in root.iter(*PARAGRAPHS)
+        if element.tag != "div" or element.get("class") == "para"
+    ]
+
+
+def document_pairs(path: str, english: str, other: str) -> list[Pair]:
+    """Align the lines of two documents, which may lack lines, by their kinds and lengths."""
+    lines = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
+    first, second = lines(english), lines(other)
     ratio = (1 + sum(len(text) for _, text in second)) / (1 + sum(len(text) for _, text in first))
     pairs = []
     for row, column in align(first, second, ratio):
@@ -155,10 +227,12 @@ def align(
     first: list[tuple[str, str]], second: list[tuple[str, str]], ratio: float
 ) -> list[tuple[int, int]]:
     """Align lines in order by dynamic programming: the same kind, a length in the usual ratio, the
-    same numbers.
+    same numbers. Long texts with different kinds of lines are left out.
     """
     if [kind for kind, _ in first] == [kind for kind, _ in second]:
         return [(row, row) for row in range(len(first))]
+    if len(first) * len(second) > MOST_CELLS:
+        return []
     rows, columns, marks = (
         len(first),
         len(second),
@@ -208,7 +282,7 @@ def _agreement(english: list[str], other: list[str]) -> float:
 
 def sentence_pairs(english: str, other: str) -> list[Pair]:
     """Split two texts into sentences if they have equally many."""
-    end = r"(?<=[.!?؟…])\s+(?=[^\s\W\da-zа-яçğıöşü_]|[\"“«¿¡(\[*`_])|(?<=[。！？])(?=.)"
+    end = r"(?<=[.!?؟…])\s+(?=[^\s\W\da-zа-яçğıöşü_]|[\"“«¿¡(\[*`_])|(?<=[。！？])(?=.)|(?<=।)\s+"
     sentences = [re.split(end, text) for text in (english, other)]
     return (
         list(zip(*sentences, strict=True))
@@ -228,12 +302,15 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
     (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
+    # roles and links of reStructuredText
+    (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
     # shortcuts of menus, invisible characters
-    (r"(?<!\w)&(?=\w)|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
+    (r"\([&~]\w\)|(?<!\w)&(?=\w)|~(?=[^\W\d])|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
     (r"\s+", " "),
 )]  # fmt: skip
 
 
+@lru_cache(maxsize=200_000)
 def clean(text: str) -> str:
     """Remove tags and the marks of Markdown, wikis and BBCode, and collapse white space."""
     text = html.unescape(text).replace("\\n", "\n").replace("\\'", "'")
@@ -260,23 +337,29 @@ def keep(english: str, other: str, language: str, words: range = range(3, 61)) -
         return False
     letters = [re.sub(r"[\W\d_]", "", text).casefold() for text in (english, other)]
     latin = len(re.findall("[a-z]", letters[0])) > 0.7 * len(letters[0])
-    script = len(re.findall(SCRIPTS.get(language, "."), letters[1])) > 0.25 * len(letters[1])
-    ratio = len(letters[1]) / max(1, len(letters[0])) * (3 if language == "zh" else 1)
+    script = script_filter(language).reason((english, other)) is None
+    ratio = len(letters[1]) / max(1, len(letters[0])) * LETTERS.get(language, 1)
     likely = 1 / 3 < ratio < 3 or abs(len(letters[1]) - len(letters[0])) < 12
     return letters[0] != letters[1] and latin and script and likely
 
 
-def source_pairs(
-    source: dict[str, Any], language: str, repositories: list[Repository]
-) -> Iterator[Pair]:
+@cache
+def script_filter(language: str) -> Script:
+    """Return the filter of texts in the scripts of a language."""
+    return Script(languages=("en", language))
+
+
+def source_pairs(source: dict[str, Any], language: str, origins: list[Origin]) -> Iterator[Pair]:
     """Read the pairs of a source in a language, without repetitions.
 
     If a text cannot be used, such as one with a placeholder, its sentences without placeholders may
     be.
     """
     seen = set[Pair]()
-    for repository in repositories:
-        for pair in repository_pairs(source, language, repository):
+    for english, other in origins_of(source, language, origins):
+        for pair in origin_pairs(source, language, english, other):
+            if source.get("tokenized"):
+                pair = joined_tokens(pair[0]), joined_tokens(pair[1])
             whole = clean(pair[0]), clean(pair[1])
             for cleaned in [whole] if keep(*whole, language) else sentence_pairs(*whole):
                 if cleaned not in seen and keep(*cleaned, language):
@@ -284,34 +367,48 @@ def source_pairs(
                     yield cleaned
 
 
-def repository_pairs(
-    source: dict[str, Any], language: str, repository: Repository
+def joined_tokens(text: str) -> str:
+    """Remove the spaces that a tokenizer put before punctuation and between characters of Chinese
+    and Japanese.
+    """
+    text = re.sub(r" (?=[.,!?;:')%]|n't)|(?<=\() ", "", text)
+    return re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+
+
+def origin_pairs(
+    source: dict[str, Any], language: str, english: Origin, other: Origin
 ) -> Iterator[Pair]:
-    """Read the pairs of the files in a repository."""
-    paths = list(path_pairs(source, language, repository.paths()))
-    files = repository.read(
-        path for english, other, _ in paths for path in (english, other) if path
-    )
+    """Read the pairs of the files of a language, and of English files that may be elsewhere."""
+    paths = list(path_pairs(source, language, other.paths(), english.paths()))
+    english_files = english.read([path for path, _, _ in paths if path])
+    other_files = other.read([path for _, path, _ in paths])
     catalogs = []
-    for english, other, code in paths:
-        if other not in files or (english and english not in files):
+    for english_path, path, code in paths:
+        if path not in other_files or (english_path and english_path not in english_files):
             continue
-        if Path(other).suffix in (".md", ".mdx"):
-            yield from markdown_pairs(
-                *(files[path].decode("utf-8", "replace") for path in (english, other))
-            )
+        if Path(path).suffix in DOCUMENTS:
+            texts = (english_files[english_path], other_files[path])
+            yield from document_pairs(path, *(text.decode("utf-8", "replace") for text in texts))
         else:
-            units = try_units(english, files[english], "en", repository) if english else {}
-            catalogs.append((units, try_units(other, files[other], code, repository)))
+            units = {}
+            if english_path:
+                units = try_units(english_path, english_files[english_path], "en", english)
+            catalogs.append((units, try_units(path, other_files[path], code, other)))
     names = [
-        {key: text for pair in catalogs for key, (_, text) in pair[side].items() if key[0] == "-"}
+        {
+            key: text
+            for pair in catalogs
+            for key, (_, text) in pair[side].items()
+            if key.startswith("-")
+        }
         for side in (0, 1)
     ]
     for pair in (pair for units in catalogs for pair in catalog_pairs(*units)):
         yield fill_in(pair[0], names[0]), fill_in(pair[1], names[0] | names[1])
 
 
-def try_units(path: str, data: bytes, code: str, repository: Repository) -> dict[str, Pair]:
+@lru_cache(maxsize=2000)  # the English catalogs are the same for all languages
+def try_units(path: str, data: bytes, code: str, origin: Origin) -> dict[str, Pair]:
     """Return the units of a catalog; one that cannot be read is skipped with a warning."""
     try:
         return read_units(path, data, code)
@@ -319,7 +416,7 @@ def try_units(path: str, data: bytes, code: str, repository: Repository) -> dict
         raise
     except Exception as error:  # each format has its own errors
         print(
-            f"{repository.folder}: {path} cannot be read and is skipped ({one_line(error)})",
+            f"{origin.folder}: {path} cannot be read and is skipped ({one_line(error)})",
             file=sys.stderr,
         )
         return {}
@@ -359,7 +456,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name"
+        "--repositories",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="clones, owner+name, and packages",
     )
     parser.add_argument(
         "--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv"
@@ -388,14 +489,14 @@ def main() -> int:
         )
     chosen = {name: sources[name] for name in arguments.only or sources}
     check_rows(arguments.texts, chosen)
-    clones = open_repositories(
+    origins = open_origins(
         arguments.repositories, {name: source["from"] for name, source in chosen.items()}
     )
     for name, source in chosen.items():
         write_rows(
             arguments.texts,
             name,
-            {each: source_pairs(source, each, clones[name]) for each in LANGUAGES},
+            {each: source_pairs(source, each, origins[name]) for each in LANGUAGES},
         )
     return 0
 

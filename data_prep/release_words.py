@@ -3,7 +3,7 @@
     python data_prep/release_words.py --repositories DIR --texts texts
     python data_prep/release_words.py --repositories DIR --texts texts --only SOURCE
 
-These are three dictionaries, and the sources with `words: true` and `files` in
+These are four dictionaries, and the sources with `words: true` and `files` in
 recipes/release.yaml; release_texts.py explains the folders and the entries. texts/LANG/SOURCE.tsv
 gets rows `english TAB other` of one to eight words. The English side of the WordNets is Princeton
 WordNet 3.0, the files data.noun and so on of Debian's package wordnet-base.
@@ -14,40 +14,50 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import lzma
 import re
+import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from clones import LANGUAGES, Repository, open_repositories, path_pairs
+import tomllib
+from clones import LANGUAGES, Origin, Package, Repository, open_origins, path_pairs
 from release_texts import Pair, check_rows, clean, flattened, keep, write_rows
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.tools.cleaning.languages import long_code
 
-#: ISO 639-3 codes, which are those of the WordNets; Wiktionary's dictionaries have two of them.
-ISO = {"ar": "arb", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur", "zh": "cmn"}
+#: ISO 639-3 codes in WordNets that are not the usual ones.
+ISO = {"ar": "arb", "lv": "lav", "ms": "zsm", "zh": "cmn"}
+#: Codes in the dictionaries of Wiktionary that are not the usual ones.
+WIKTIONARY = {"ar": "arb", "hr": "sh", "nb": "no", "sr": "sh", "zh": "cmn"}
 #: Word lists with their own formats; the others are JSON files of names.
-DICTIONARIES = ("cc_cedict", "omw", "wiktionary")
-#: WordNets of people, before those of Wiktionary and CLDR.
-WORDNETS = {"ar": ["arb/wn-nodia-arb"], "zh": ["cow/wn-data-cmn"]}
+DICTIONARIES = ("cc_cedict", "jmdict", "omw", "wiktionary")
+#: Licenses of WordNets that let anyone use, change and share them.
+OPEN_LICENSES = re.compile(r"wordnet|.*/(by|by-sa|odc-by|MIT|Apache-2\.0)\b.*")
 
 
 def wiktionary(repository: Repository, language: str) -> Iterator[Pair]:
-    """Read the dictionaries of open-dsl-dict/wiktionary-dict from English, and for two languages
+    """Read the dictionaries of open-dsl-dict/wiktionary-dict from English, and for five languages
     also to English.
 
     DSL is UTF-16: headwords are lines without indentation, and translations are in indented lines
     `[m1]...[/m]`.
     """
-    code = ISO[language] if language in ("ar", "zh") else language
+    code = WIKTIONARY.get(language, language)
     names = {
         False: f"dsl/oneway/en-{code}-enwiktionary.dsl.dz",
         True: f"dsl/oneway/{code}-en-enwiktionary.dsl.dz",
     }
-    files = repository.read(names.values() if language in ("es", "fr") else [names[False]])
+    files = repository.read(
+        names.values() if language in ("es", "fi", "fr", "it", "pt") else [names[False]]
+    )
     for swap, name in names.items():
         headword = ""
         for line in (
@@ -78,15 +88,20 @@ def translations(line: str, language: str) -> list[str]:
 
 def omw(repository: Repository, language: str, wordnet: Path) -> Iterator[Pair]:
     """Read WordNets, rows `synset TAB lang:lemma TAB word`, with the first two English words of
-    each synset.
+    each synset: those of people under open licenses, then those of Wiktionary and CLDR.
     """
     english = english_synsets(wordnet)
-    names = [
-        *WORDNETS.get(language, []),
-        f"wikt/wn-wikt-{ISO[language]}",
-        f"cldr/wn-cldr-{ISO[language]}",
+    code = ISO.get(language, long_code(language))
+    index = tomllib.loads(repository.read(["index.toml"])["index.toml"].decode())
+    paths = [
+        package["source"]
+        for package in index["packages"].values()
+        if package.get("language", "").partition("-")[0] in (language, code)
+        and OPEN_LICENSES.fullmatch(package["license"].rstrip("/"))
     ]
-    files = repository.read(f"wns/{name}.tab" for name in names)
+    paths += [f"wns/{name}/wn-{name}-{code}.tab" for name in ("wikt", "cldr")]
+    present = repository.paths()
+    files = repository.read(path for path in paths if path in present)
     for data in files.values():
         for synset, kind, *words in (
             line.split("\t") for line in data.decode().split("\n") if "\t" in line
@@ -135,11 +150,32 @@ def cc_cedict(path: Path | None) -> Iterator[Pair]:
                             yield gloss, entry[1]
 
 
-def names_in(repository: Repository, source: dict[str, Any], language: str) -> Iterator[Pair]:
+def jmdict(package: Package) -> Iterator[Pair]:
+    """Read JMdict, the SQLite database of jamdict: glosses of up to three words, each with the
+    written forms of its entry, or the spoken forms of an entry without others.
+    """
+    query = """
+        SELECT gloss.text, word.text FROM SenseGloss gloss JOIN Sense ON gloss.sid = Sense.ID
+        JOIN (SELECT idseq, text FROM Kanji UNION ALL SELECT idseq, text FROM Kana
+              WHERE idseq NOT IN (SELECT idseq FROM Kanji)) word ON word.idseq = Sense.idseq
+        WHERE gloss.lang IN ('eng', '') ORDER BY gloss.rowid, word.text
+    """
+    packed = next(package.folder.rglob("*.db.xz"))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "jamdict.db")
+        path.write_bytes(lzma.decompress(packed.read_bytes()))
+        with closing(sqlite3.connect(path)) as database:
+            for gloss, word in database.execute(query):
+                gloss = re.sub(r"\([^)]*\)", "", gloss)
+                if len(gloss.split()) < 4:
+                    yield gloss, word
+
+
+def names_in(repository: Origin, source: dict[str, Any], language: str) -> Iterator[Pair]:
     """Read the texts with the same path in JSON files of names: CLDR, its names of emoji, and
     presets of maps.
     """
-    paths = list(path_pairs(source, language, repository.paths()))
+    paths = list(path_pairs(source, language, repository.paths(), repository.paths()))
     files = repository.read(path for *both, _ in paths for path in both)
     for *both, code in paths:
         texts = []
@@ -174,19 +210,21 @@ def pairs_of(
     name: str,
     source: dict[str, Any],
     language: str,
-    clones: list[Repository],
+    origins: list[Origin],
     arguments: argparse.Namespace,
 ) -> Iterator[Pair]:
     """Read the pairs of a source in a language."""
     if name == "cc_cedict":
         yield from cc_cedict(arguments.cedict) if language == "zh" else ()
-    for repository in clones:
-        if name == "omw":
-            yield from omw(repository, language, arguments.wordnet)
+    for origin in origins:
+        if isinstance(origin, Package):
+            yield from jmdict(origin) if language == "ja" else ()
+        elif name == "omw":
+            yield from omw(origin, language, arguments.wordnet)
         elif name == "wiktionary":
-            yield from wiktionary(repository, language)
+            yield from wiktionary(origin, language)
         else:
-            yield from names_in(repository, source, language)
+            yield from names_in(origin, source, language)
 
 
 def main() -> int:
@@ -195,7 +233,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name"
+        "--repositories",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="clones, owner+name, and packages",
     )
     parser.add_argument(
         "--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv"
@@ -227,11 +269,11 @@ def main() -> int:
         )
     chosen = {name: lists[name] for name in arguments.only or lists}
     check_rows(arguments.texts, chosen)
-    clones = open_repositories(
+    origins = open_origins(
         arguments.repositories, {name: source["from"] for name, source in chosen.items()}
     )
     for name, source in chosen.items():
-        pairs = {code: pairs_of(name, source, code, clones[name], arguments) for code in LANGUAGES}
+        pairs = {code: pairs_of(name, source, code, origins[name], arguments) for code in LANGUAGES}
         write_rows(
             arguments.texts, name, {code: cleaned(found, code) for code, found in pairs.items()}
         )

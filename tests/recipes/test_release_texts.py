@@ -2,14 +2,17 @@
 
 import gzip
 import json
+import struct
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
 pytest.importorskip("translate", reason="needs translate-toolkit, of the extra catalogs")
 pytest.importorskip("fluent.syntax", reason="needs fluent.syntax, of the extra catalogs")
 import clones
+import drop_test_text
 import release_texts
 import release_words
 
@@ -136,7 +139,7 @@ def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
 def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     english = "# One title\n\nThe cat sat on the mat.\n\nIt was 20 years old then.\n\n- an item\n"
     spanish = "# Un título\n\nTenía 20 años entonces.\n\n- un elemento\n"
-    pairs = release_texts.markdown_pairs(english, spanish)
+    pairs = release_texts.document_pairs("read.md", english, spanish)
     assert pairs == [
         ("One title", "Un título"),
         ("It was 20 years old then.", "Tenía 20 años entonces."),
@@ -144,14 +147,94 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     ]
 
 
+def test_each_language_has_a_repository(tmp_path):
+    origins = [clones.Repository(tmp_path, "0", name) for name in ("docs", "Docs.ko-KR", "docs.ja")]
+    source = {"repositories": "docs.{lang}"}
+    assert clones.origins_of(source, "ko", origins) == [(origins[0], origins[1])]
+    assert clones.origins_of(source, "sr", origins) == []
+    assert clones.origins_of({}, "ko", origins[:1]) == [(origins[0], origins[0])]
+
+
+def test_both_scripts_of_serbian_and_both_kinds_of_portuguese_are_read():
+    paths = ["ar.json", "en.json", "pt-BR.json", "pt-PT.json", "pt.json", "sr-Latn.json", "sr.json"]
+    source = {"files": "{lang}.json"}
+    found = [path for _, path, _ in clones.path_pairs(source, "sr", paths, paths)]
+    assert found == ["sr.json", "sr-Latn.json"]
+    found = [path for _, path, _ in clones.path_pairs(source, "pt", paths, paths)]
+    assert found == ["pt-BR.json", "pt.json"]
+
+
+def test_a_part_of_a_path_may_differ_in_english():
+    paths = ["a/en-09f.json", "a/en-GB-1c.json", "a/ko-77e.json"]
+    source = {"files": "*/{lang}-#.json"}
+    found = list(clones.path_pairs(source, "ko", paths, paths))
+    assert found == [("a/en-09f.json", "a/ko-77e.json", "ko")]
+
+
+def test_archives_in_packages_are_read_like_folders(tmp_path):
+    with zipfile.ZipFile(tmp_path / "ko.xpi", "w") as archive:
+        archive.writestr("menu/ko.ftl", "a = b\n")
+    (tmp_path / "read.me").write_text("text")
+    package = clones.Package(tmp_path)
+    assert package.paths() == ["ko.xpi", "ko.xpi/menu/ko.ftl", "read.me"]
+    assert package.read(package.paths()[1:]) == {
+        "ko.xpi/menu/ko.ftl": b"a = b\n",
+        "read.me": b"text",
+    }
+
+
+def test_formats_without_a_reader_in_translate_toolkit():
+    texts = ["One", "둘"]
+    encoded = [text.encode() for text in texts]
+    starts = [30, 33, 36]
+    entries = zip((7, 9, 0), starts, strict=True)
+    table = b"".join(struct.pack("<HI", *entry) for entry in entries)
+    pack = struct.pack("<IIHH", 5, 1, 2, 0) + table + b"".join(encoded)
+    assert release_texts.read_units("ko.pak", pack, "ko") == {"7": ("", "One"), "9": ("", "둘")}
+    assert release_texts.read_units("a.properties", b"# c\nb.c = Text here\n", "ko") == {
+        "b.c": ("", "Text here")
+    }
+    assert release_texts.read_units("train.ja", "a b\n猫".encode(), "ja") == {
+        "0": ("", "a b"),
+        "1": ("", "猫"),
+    }
+    page = "<page><title>One &amp; two</title><p>Press <gui>OK</gui>\n now</p></page>"
+    assert release_texts.markup_lines(page) == [("title", "One & two"), ("p", "Press OK now")]
+    assert release_texts.joined_tokens("It is n't ( so ) .") == "It isn't (so)."
+    assert release_texts.joined_tokens("猫 は 好き 。") == "猫は好き。"
+
+
+def test_rows_near_test_sentences_are_dropped(tmp_path, capsys):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "news.tsv").write_text("3\tThe old man walked slowly down to the sea\n")
+    rows = [
+        "the old man walked slowly down to the sea!\ta",
+        "We saw that the old man walked slowly down again\tb",  # 1 of 5 sequences
+        "He saw the old man walked slowly down to the sea\tc",  # 4 of 6
+        "A short row stays here\td",
+    ]
+    (tmp_path / "texts" / "es").mkdir(parents=True)
+    path = tmp_path / "texts" / "es" / "one.tsv"
+    path.write_text("".join(f"{row}\n" for row in rows))
+    sys.argv = ["x", "--texts", str(tmp_path / "texts"), "--tests", str(tmp_path / "tests")]
+    assert drop_test_text.main() == 0
+    assert path.read_text().splitlines() == [rows[1], rows[3]]
+    assert capsys.readouterr().out == "es: 2 of 4 rows dropped\n"
+
+
 def test_missing_repositories_and_commits_are_named(tmp_path):
     repository(tmp_path / "clones" / "me+app", {"es.po": ""})
-    origins = {"gone": "github.com/you/gone@0000000", "app": "github.com/me/app@0000000"}
+    origins = {
+        "gone": "github.com/you/gone@0000000",
+        "app": "github.com/me/app@0000000",
+        "pack": "Debian some-l10n 1:2.0-1",
+    }
     with pytest.raises(ParagramError) as error:
-        clones.open_repositories(tmp_path / "clones", origins)
+        clones.open_origins(tmp_path / "clones", origins)
     assert str(error.value).splitlines()[1:] == [
         f"git clone https://github.com/you/gone {tmp_path}/clones/you+gone",
         f"git --git-dir {tmp_path}/clones/me+app/.git fetch  # for 0000000",
+        f"apt-get download some-l10n=1:2.0-1  # and unpack it in {tmp_path}/clones/some-l10n",
     ]
 
 
@@ -167,6 +250,7 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
     wordnet, cedict = tmp_path / "wordnet", tmp_path / "cedict.gz"
     files = {
         "dsl/oneway/en-es-enwiktionary.dsl.dz": gzip.compress(dictionary.encode("utf-16")),
+        "index.toml": "[packages]\n",
         "wns/wikt/wn-wikt-spa.tab": "# wikt\tspa\n00000001-n\tspa:lemma\tsala_grande\n",
         **{f"names/{code}.json": json.dumps(content) for code, content in names.items()},
     }
