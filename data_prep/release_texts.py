@@ -426,7 +426,7 @@ def fill_in(text: str, names: dict[str, str]) -> str:
     """Replace the names of products in a Fluent text, such as { -brand-name }, which other messages
     define.
     """
-    return re.sub(r"\{ *(-[\w-]+) *\}", lambda name: names.get(name[1], name[0]), text)
+    return re.sub(r"\{ *(-[\w-]+)[^{}]*\}", lambda name: names.get(name[1], name[0]), text)
 
 
 def check_rows(folder: Path, names: Iterable[str]) -> None:

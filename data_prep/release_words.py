@@ -34,7 +34,7 @@ from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.languages import long_code
 
 #: ISO 639-3 codes in WordNets that are not the usual ones.
-ISO = {"ar": "arb", "lv": "lav", "ms": "zsm", "zh": "cmn"}
+ISO = {"ar": "arb", "ms": "zsm", "tl": "tgl", "zh": "cmn"}
 #: Codes in the dictionaries of Wiktionary that are not the usual ones.
 WIKTIONARY = {"ar": "arb", "hr": "sh", "nb": "no", "sr": "sh", "zh": "cmn"}
 #: Word lists with their own formats; the others are JSON files of names.
