@@ -293,8 +293,11 @@ def sentence_pairs(english: str, other: str) -> list[Pair]:
 
 #: What is removed from texts, in this order, and what remains of it.
 MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
+    # roles and links of reStructuredText
+    (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
     (r"<br ?/?>|<!--.*?-->", " "),
     (r"</?[a-zA-Z][^<>]*>", ""),
+    (r"\[![A-Z]+\s*(?:\[[^\]]*\](?:\([^)]*\))?)?[^\[\]]*\]", ""),  # [!NOTE], [!INCLUDE[a](b)]
     (r"!\[[^\]]*\]\([^)]*\)", ""),  # images
     # BBCode, marked parts
     (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),
@@ -302,8 +305,6 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
     (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
-    # roles and links of reStructuredText
-    (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
     # shortcuts of menus, invisible characters
     (r"\([&~]\w\)|(?<!\w)&(?=\w)|~(?=[^\W\d])|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
     (r"\s+", " "),
