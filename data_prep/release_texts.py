@@ -21,9 +21,9 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with one text per line, and the lines of Markdown, HTML
-and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in the
-right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of Markdown,
+HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in
+the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         return post_edited(data, code)
     if suffix == ".pak":
         return {number: ("", text) for number, text in packed_texts(data)}
+    if suffix == ".txt":
+        columns = [line.split("\t") for line in data.decode().split("\n") if "\t" in line]
+        return {str(row): (first, second) for row, (first, second, *_) in enumerate(columns)}
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
