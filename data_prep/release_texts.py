@@ -21,9 +21,9 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of Markdown,
-HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in
-the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of
+Markdown, HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a
+translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
