@@ -21,9 +21,9 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with one text per line, and the lines of Markdown, HTML
-and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in the
-right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of
+Markdown, HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a
+translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         return post_edited(data, code)
     if suffix == ".pak":
         return {number: ("", text) for number, text in packed_texts(data)}
+    if suffix == ".txt":
+        columns = [line.split("\t") for line in data.decode().split("\n") if "\t" in line]
+        return {str(row): (first, second) for row, (first, second, *_) in enumerate(columns)}
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -293,8 +296,11 @@ def sentence_pairs(english: str, other: str) -> list[Pair]:
 
 #: What is removed from texts, in this order, and what remains of it.
 MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
+    # roles and links of reStructuredText
+    (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
     (r"<br ?/?>|<!--.*?-->", " "),
     (r"</?[a-zA-Z][^<>]*>", ""),
+    (r"\[![A-Z]+\s*(?:\[[^\]]*\](?:\([^)]*\))?)?[^\[\]]*\]", ""),  # [!NOTE], [!INCLUDE[a](b)]
     (r"!\[[^\]]*\]\([^)]*\)", ""),  # images
     # BBCode, marked parts
     (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),
@@ -302,8 +308,6 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
     (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
-    # roles and links of reStructuredText
-    (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
     # shortcuts of menus, invisible characters
     (r"\([&~]\w\)|(?<!\w)&(?=\w)|~(?=[^\W\d])|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
     (r"\s+", " "),
@@ -426,7 +430,7 @@ def fill_in(text: str, names: dict[str, str]) -> str:
     """Replace the names of products in a Fluent text, such as { -brand-name }, which other messages
     define.
     """
-    return re.sub(r"\{ *(-[\w-]+) *\}", lambda name: names.get(name[1], name[0]), text)
+    return re.sub(r"\{ *(-[\w-]+)[^{}]*\}", lambda name: names.get(name[1], name[0]), text)
 
 
 def check_rows(folder: Path, names: Iterable[str]) -> None:

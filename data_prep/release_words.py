@@ -34,7 +34,7 @@ from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.languages import long_code
 
 #: ISO 639-3 codes in WordNets that are not the usual ones.
-ISO = {"ar": "arb", "lv": "lav", "ms": "zsm", "zh": "cmn"}
+ISO = {"ar": "arb", "ms": "zsm", "tl": "tgl", "zh": "cmn"}
 #: Codes in the dictionaries of Wiktionary that are not the usual ones.
 WIKTIONARY = {"ar": "arb", "hr": "sh", "nb": "no", "sr": "sh", "zh": "cmn"}
 #: Word lists with their own formats; the others are JSON files of names.
@@ -51,18 +51,17 @@ def wiktionary(repository: Repository, language: str) -> Iterator[Pair]:
     `[m1]...[/m]`.
     """
     code = WIKTIONARY.get(language, language)
-    names = {
-        False: f"dsl/oneway/en-{code}-enwiktionary.dsl.dz",
-        True: f"dsl/oneway/{code}-en-enwiktionary.dsl.dz",
-    }
-    files = repository.read(
-        names.values() if language in ("es", "fi", "fr", "it", "pt") else [names[False]]
-    )
-    for swap, name in names.items():
+    names = {f"en-{code}": False}
+    if language in ("es", "fi", "fr", "it", "pt"):
+        names[f"{code}-en"] = True
+    present = repository.paths()
+    for name, swap in names.items():
+        path = f"dsl/oneway/{name}-enwiktionary.dsl.dz"
+        if path not in present:
+            continue
+        dictionary = gzip.decompress(repository.read([path])[path]).decode("utf-16")
         headword = ""
-        for line in (
-            gzip.decompress(files.get(name, gzip.compress(b""))).decode("utf-16").split("\n")
-        ):
+        for line in dictionary.split("\n"):
             if re.match(r"[^\s#]", line):
                 headword = re.sub(r"\\?[{(\[].*?[})\]]", "", line)
             for word in translations(line, language) if line.lstrip().startswith("[m1]") else ():

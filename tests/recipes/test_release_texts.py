@@ -194,6 +194,9 @@ def test_formats_without_a_reader_in_translate_toolkit():
     assert release_texts.read_units("a.properties", b"# c\nb.c = Text here\n", "ko") == {
         "b.c": ("", "Text here")
     }
+    assert release_texts.read_units("fin.txt", b"Go.\tMene.\tby me\n", "fi") == {
+        "0": ("Go.", "Mene.")
+    }
     assert release_texts.read_units("train.ja", "a b\n猫".encode(), "ja") == {
         "0": ("", "a b"),
         "1": ("", "猫"),
