@@ -57,7 +57,7 @@ In spring many visitors come to see the flowers."""
 SECOND_TEXT = """\
 Nuestro pueblo está al pie de una montaña.
 En invierno la nieve cierra a menudo la carretera y los niños no pueden ir a la escuela.
-Mi abuela hace pan.
+Mi abuela hace pan para todos.
 En primavera vienen muchos visitantes a ver las flores."""
 
 
