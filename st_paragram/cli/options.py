@@ -85,15 +85,23 @@ def _names_model(word: str) -> bool:
 
 
 def model_name(arguments: argparse.Namespace) -> str:
-    """Return the chosen model, or the default model; its directory exists."""
-    name: str = arguments.model or default_model()
+    """Return the chosen model, or the default model for `--lang` and `--pair`; it exists."""
+    name: str = arguments.model or default_model(_languages_in(arguments))
     find(name)
     return name
 
 
 def model_folder(arguments: argparse.Namespace) -> Path:
     """Return the directory of the chosen model, or of the default model."""
-    return find(arguments.model or default_model())
+    return find(arguments.model or default_model(_languages_in(arguments)))
+
+
+def _languages_in(arguments: argparse.Namespace) -> list[str]:
+    """Return the languages of `--lang` and `--pair`; none for commands without these options."""
+    codes = [getattr(arguments, "lang", None) or ""]
+    for pair in getattr(arguments, "pair", None) or []:
+        codes += [pair] if isinstance(pair, str) else pair
+    return "-".join(codes).split("-")
 
 
 def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:

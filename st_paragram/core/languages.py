@@ -21,7 +21,8 @@ class Language:
         labels: Labels that fastText's model lid.176 may give texts in the language, including
             languages that it cannot distinguish in one sentence; empty: only the code.
         test_codes: ISO 639-3 codes in Tatoeba, NTREX-128 and FLORES-200.
-        in_models: Whether the published models and the built-in text have the language.
+        model: Smallest included model that knows the language, or none. The built-in text has the
+            languages of p-sp-mini.
         many_characters: Whether a vocabulary needs nearly all characters of its text.
     """
 
@@ -31,7 +32,7 @@ class Language:
     scripts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     test_codes: tuple[str, ...] = ()
-    in_models: bool = False
+    model: str = ""
     many_characters: bool = False
 
 
@@ -44,97 +45,144 @@ _HINDI = ("hi", "mr", "ne", "bh", "mai", "sa", "new")
 _GALICIAN_PORTUGUESE = ("pt", "gl")
 
 _TABLE = (
-    Language("en", "English", "English", test_codes=("eng",), in_models=True),
+    Language("en", "English", "English", test_codes=("eng",), model="p-sp-mini"),
     Language(
         "ar",
         "Arabic",
         "العربية",
         labels=("ar", "arz"),
         test_codes=("ara", "arb"),
-        in_models=True,
+        model="p-sp-mini",
     ),
-    Language("de", "German", "Deutsch", test_codes=("deu",), in_models=True),
-    Language("es", "Spanish", "español", test_codes=("spa",), in_models=True),
-    Language("fr", "French", "français", test_codes=("fra",), in_models=True),
-    Language("ru", "Russian", "русский", test_codes=("rus",), in_models=True),
-    Language("tr", "Turkish", "türkçe", test_codes=("tur",), in_models=True),
+    Language("de", "German", "Deutsch", test_codes=("deu",), model="p-sp-mini"),
+    Language("es", "Spanish", "español", test_codes=("spa",), model="p-sp-mini"),
+    Language("fr", "French", "français", test_codes=("fra",), model="p-sp-mini"),
+    Language("ru", "Russian", "русский", test_codes=("rus",), model="p-sp-mini"),
+    Language("tr", "Turkish", "türkçe", test_codes=("tur",), model="p-sp-mini"),
     Language(
         "zh",
         "Chinese",
         "中文",
         labels=_CHINESE,
         test_codes=("cmn", "zho"),
-        in_models=True,
+        model="p-sp-mini",
         many_characters=True,
     ),
     Language("ang", "Old English", scripts=("Latn",)),
     Language("awa", "Awadhi", labels=_HINDI),
     Language("az", "Azerbaijani", scripts=_LATIN_OR_CYRILLIC, labels=("az", "azb")),
     Language("ber", "Berber", scripts=("Latn", "Tfng")),
-    Language("bg", "Bulgarian", "български"),
+    Language("bg", "Bulgarian", "български", test_codes=("bul",), model="p-sp-large"),
     Language("bs", "Bosnian", scripts=_LATIN_OR_CYRILLIC, labels=_SERBO_CROATIAN),
-    Language("ca", "Catalan", "català"),
+    Language("ca", "Catalan", "català", test_codes=("cat",), model="p-sp-large"),
     Language("cbk", "Chavacano", scripts=("Latn",)),
-    Language("cs", "Czech", "čeština"),
-    Language("da", "Danish", "dansk", labels=_DANISH_NORWEGIAN),
-    Language("el", "Greek", "ελληνικά"),
-    Language("et", "Estonian", "eesti"),
-    Language("fa", "Persian", "فارسی", labels=("fa", "mzn", "glk")),
-    Language("fi", "Finnish", "suomi"),
+    Language("cs", "Czech", "čeština", test_codes=("ces",), model="p-sp-large"),
+    Language(
+        "da", "Danish", "dansk", labels=_DANISH_NORWEGIAN, test_codes=("dan",), model="p-sp-large"
+    ),
+    Language("el", "Greek", "ελληνικά", test_codes=("ell",), model="p-sp-large"),
+    Language("et", "Estonian", "eesti", test_codes=("est",), model="p-sp-large"),
+    Language(
+        "fa",
+        "Persian",
+        "فارسی",
+        labels=("fa", "mzn", "glk"),
+        test_codes=("pes", "fas"),
+        model="p-sp-large",
+    ),
+    Language("fi", "Finnish", "suomi", test_codes=("fin",), model="p-sp-large"),
     Language("fil", "Filipino", labels=("tl",)),
     Language("gl", "Galician", labels=_GALICIAN_PORTUGUESE),
-    Language("he", "Hebrew", "עברית"),
-    Language("hi", "Hindi", "हिन्दी", labels=_HINDI),
-    Language("hr", "Croatian", "hrvatski", labels=_SERBO_CROATIAN),
-    Language("hu", "Hungarian", "magyar"),
-    Language("id", "Indonesian", "indonesia", labels=_MALAY),
+    Language("he", "Hebrew", "עברית", test_codes=("heb",), model="p-sp-large"),
+    Language("hi", "Hindi", "हिन्दी", labels=_HINDI, test_codes=("hin",), model="p-sp-large"),
+    Language(
+        "hr",
+        "Croatian",
+        "hrvatski",
+        labels=_SERBO_CROATIAN,
+        test_codes=("hrv",),
+        model="p-sp-large",
+    ),
+    Language("hu", "Hungarian", "magyar", test_codes=("hun",), model="p-sp-large"),
+    Language(
+        "id", "Indonesian", "indonesia", labels=_MALAY, test_codes=("ind",), model="p-sp-large"
+    ),
     Language("ie", "Interlingue", scripts=("Latn",)),
     Language("is", "Icelandic", "íslenska"),
-    Language("it", "Italian", "italiano"),
-    Language("ja", "Japanese", "日本語", many_characters=True),
+    Language("it", "Italian", "italiano", test_codes=("ita",), model="p-sp-large"),
+    Language(
+        "ja", "Japanese", "日本語", many_characters=True, test_codes=("jpn",), model="p-sp-large"
+    ),
     Language("kk", "Kazakh", scripts=("Cyrl", "Latn", "Arab")),
-    Language("ko", "Korean", "한국어"),
+    Language("ko", "Korean", "한국어", test_codes=("kor",), model="p-sp-large"),
     Language("ku", "Kurdish", scripts=("Latn", "Arab"), labels=("ku", "ckb")),
     Language("lfn", "Lingua Franca Nova", scripts=("Latn",)),
-    Language("lt", "Lithuanian", "lietuvių"),
-    Language("lv", "Latvian", "latviešu"),
+    Language("lt", "Lithuanian", "lietuvių", test_codes=("lit",), model="p-sp-large"),
+    Language("lv", "Latvian", "latviešu", test_codes=("lvs", "lav"), model="p-sp-large"),
     Language("max", "North Moluccan Malay", scripts=("Latn",)),
     Language("mhr", "Meadow Mari", scripts=("Cyrl",)),
     Language("mn", "Mongolian", scripts=("Cyrl", "Mong")),
-    Language("mr", "Marathi", labels=_HINDI),
-    Language("ms", "Malay", labels=_MALAY),
-    Language("nb", "Norwegian Bokmål", labels=_DANISH_NORWEGIAN),
-    Language("ne", "Nepali", labels=_HINDI),
-    Language("nl", "Dutch", "Nederlands"),
+    Language("mr", "Marathi", labels=_HINDI, test_codes=("mar",), model="p-sp-large"),
+    Language("ms", "Malay", labels=_MALAY, test_codes=("zsm", "msa"), model="p-sp-large"),
+    Language(
+        "nb", "Norwegian Bokmål", labels=_DANISH_NORWEGIAN, test_codes=("nob",), model="p-sp-large"
+    ),
+    Language("ne", "Nepali", labels=_HINDI, test_codes=("npi", "nep"), model="p-sp-large"),
+    Language("nl", "Dutch", "Nederlands", test_codes=("nld",), model="p-sp-large"),
     Language("nn", "Norwegian Nynorsk", labels=_DANISH_NORWEGIAN),
     Language("no", "Norwegian", "norsk", labels=_DANISH_NORWEGIAN),
     Language("nov", "Novial", scripts=("Latn",)),
     Language("orv", "Old East Slavic", scripts=("Cyrl",)),
     Language("pa", "Punjabi", scripts=("Guru", "Arab"), labels=("pa", "pnb")),
-    Language("pl", "Polish", "polski"),
-    Language("pt", "Portuguese", "português", labels=_GALICIAN_PORTUGUESE),
-    Language("ro", "Romanian", "română"),
+    Language("pl", "Polish", "polski", test_codes=("pol",), model="p-sp-large"),
+    Language(
+        "pt",
+        "Portuguese",
+        "português",
+        labels=_GALICIAN_PORTUGUESE,
+        test_codes=("por",),
+        model="p-sp-large",
+    ),
+    Language("ro", "Romanian", "română", test_codes=("ron",), model="p-sp-large"),
     Language("sd", "Sindhi", scripts=("Arab", "Deva")),
     Language("sh", "Serbo-Croatian", scripts=_LATIN_OR_CYRILLIC, labels=_SERBO_CROATIAN),
-    Language("sk", "Slovak", "slovenčina"),
-    Language("sl", "Slovenian", "slovenščina"),
-    Language("sr", "Serbian", "srpski", scripts=_LATIN_OR_CYRILLIC, labels=_SERBO_CROATIAN),
-    Language("sv", "Swedish", "svenska"),
-    Language("th", "Thai", "ไทย"),
+    Language("sk", "Slovak", "slovenčina", test_codes=("slk",), model="p-sp-large"),
+    Language("sl", "Slovenian", "slovenščina", test_codes=("slv",), model="p-sp-large"),
+    Language(
+        "sr",
+        "Serbian",
+        "srpski",
+        scripts=_LATIN_OR_CYRILLIC,
+        labels=_SERBO_CROATIAN,
+        test_codes=("srp",),
+        model="p-sp-large",
+    ),
+    Language("sv", "Swedish", "svenska", test_codes=("swe",), model="p-sp-large"),
+    Language("bn", "Bengali", test_codes=("ben",), model="p-sp-large"),
+    Language("ta", "Tamil", test_codes=("tam",), model="p-sp-large"),
+    Language("ur", "Urdu", test_codes=("urd",), model="p-sp-large"),
+    Language("sw", "Swahili", test_codes=("swh", "swa"), model="p-sp-large"),
+    Language("te", "Telugu", test_codes=("tel",), model="p-sp-large"),
+    Language("ml", "Malayalam", test_codes=("mal",), model="p-sp-large"),
+    Language("kn", "Kannada", test_codes=("kan",), model="p-sp-large"),
+    Language("tl", "Tagalog", test_codes=("tgl", "fil"), model="p-sp-large"),
+    Language("th", "Thai", "ไทย", test_codes=("tha",), model="p-sp-large"),
     Language("tk", "Turkmen", scripts=_LATIN_OR_CYRILLIC),
     Language("tt", "Tatar", scripts=_LATIN_OR_CYRILLIC),
     Language("tzl", "Talossan", scripts=("Latn",)),
-    Language("uk", "Ukrainian", "українська"),
+    Language("uk", "Ukrainian", "українська", test_codes=("ukr",), model="p-sp-large"),
     Language("uz", "Uzbek", scripts=_LATIN_OR_CYRILLIC),
-    Language("vi", "Vietnamese", "việt"),
+    Language("vi", "Vietnamese", "việt", test_codes=("vie",), model="p-sp-large"),
     Language("wuu", "Wu Chinese", labels=_CHINESE),
     Language("yue", "Cantonese", labels=_CHINESE),
 )
 
 #: Code -> language.
 LANGUAGES = {language.code: language for language in _TABLE}
-#: Codes of the languages of the published models and of the built-in text, English first.
-MODEL_LANGUAGES = tuple(language.code for language in _TABLE if language.in_models)
+#: Codes of the languages of p-sp-mini, p-sp-base and the built-in text, English first.
+MODEL_LANGUAGES = tuple(language.code for language in _TABLE if language.model == "p-sp-mini")
+#: Codes of the languages of p-sp-large, English first.
+LARGE_LANGUAGES = tuple(language.code for language in _TABLE if language.model)
 
 
 def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:

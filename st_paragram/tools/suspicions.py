@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
-from st_paragram.core.languages import LANGUAGES, MODEL_LANGUAGES
-from st_paragram.core.model_directory.find import shipped_folder
+from st_paragram.core.languages import LANGUAGES, LARGE_LANGUAGES, MODEL_LANGUAGES
+from st_paragram.core.model_directory.find import LARGE, SHIPPED, shipped_folder
 from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import MissingExtraError, ParagramError
@@ -182,11 +182,12 @@ def _name(code: str | None) -> str:
 
 
 def _shifted_rows(sample: Sample, languages: tuple[str, str]) -> list[str]:
-    is_known = all(short_code(code) in MODEL_LANGUAGES for code in languages)
-    if not is_known or len(sample.runs[0]) != _RUN:
+    codes = {short_code(code) for code in languages}
+    if not codes <= set(LARGE_LANGUAGES) or len(sample.runs[0]) != _RUN:
         return []
-    first = _embeddings(sample, 0)
-    second = _embeddings(sample, 1)
+    encoder = _encoder(SHIPPED if codes <= set(MODEL_LANGUAGES) else LARGE)
+    first = _embeddings(sample, 0, encoder)
+    second = _embeddings(sample, 1, encoder)
     means = {offset: _mean_cosines(first, second, offset) for offset in (0, *_OFFSETS)}
     offset = max(_OFFSETS, key=lambda offset: float(means[offset].sum()))
     shifted = means[offset] > means[0] + _MARGIN
@@ -201,16 +202,16 @@ def _shifted_rows(sample: Sample, languages: tuple[str, str]) -> list[str]:
     ]
 
 
-def _embeddings(sample: Sample, side: int) -> Vectors:
+def _embeddings(sample: Sample, side: int, encoder: Encoder) -> Vectors:
     """Embed the texts of a side, as an array (runs, rows of a run, dimension)."""
     texts = list(chain.from_iterable(sample.texts(side)))
-    embeddings = unit_embeddings(_encoder(), texts, normalize_embeddings=True)
+    embeddings = unit_embeddings(encoder, texts, normalize_embeddings=True)
     return embeddings.vectors.reshape(len(sample.runs), _RUN, -1)
 
 
 @cache
-def _encoder() -> Encoder:
-    return Encoder(shipped_folder())
+def _encoder(name: str) -> Encoder:
+    return Encoder(shipped_folder(name))
 
 
 def _mean_cosines(first: Vectors, second: Vectors, offset: int) -> NDArray[np.float32]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import digest, file_digest
 from st_paragram.core.folders import cache_folder, make_own_folder, writable_cache
-from st_paragram.core.languages import MODEL_LANGUAGES
+from st_paragram.core.languages import LARGE_LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.model_directory.configuration import (
     CONFIG_FILE,
     MODULES_FILE,
@@ -25,13 +26,13 @@ logger = logging.getLogger(__name__)
 
 SHIPPED = "p-sp-mini"  # the default model
 WHOLE = "p-sp-base"  # the model that p-sp-es is part of
-SHIPPED_MODELS = (SHIPPED, WHOLE)  # included in the package
-_LANGUAGES = MODEL_LANGUAGES[1:]  # without English
+LARGE = "p-sp-large"  # the model that p-sp-it is part of
+SHIPPED_MODELS = (SHIPPED, WHOLE, LARGE)  # included in the package
 #: Name of a model of English and another language -> its languages.
-LANGUAGE_MODELS = {f"p-sp-{language}": ("en", language) for language in _LANGUAGES}
+LANGUAGE_MODELS = {f"p-sp-{language}": ("en", language) for language in LARGE_LANGUAGES[1:]}
 _ADVICE = (
-    f"give a path, {', '.join(SHIPPED_MODELS)}, p-sp-LANG ({', '.join(_LANGUAGES)}) or a hub id"
-    " (owner/name), or train one with `st-paragram train`"
+    f"give a path, {', '.join(SHIPPED_MODELS)}, p-sp-LANG for one of {len(LANGUAGE_MODELS)}"
+    " languages, such as p-sp-es, or a hub id (owner/name), or train one with `st-paragram train`"
 )
 _MODELS = "models"  # folder in the cache for models of some languages
 HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
@@ -41,8 +42,8 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 def find(name: str | Path) -> Path:
     """Return the directory of a model.
 
-    The name is a path, `p-sp-mini`, `p-sp-base`, `p-sp-es` or another name of `LANGUAGE_MODELS`,
-    or a hub id `owner/name[@revision]`. A folder of that name comes first.
+    The name is a path, one of `SHIPPED_MODELS`, `p-sp-es` or another name of `LANGUAGE_MODELS`, or
+    a hub id `owner/name[@revision]`. A folder of that name comes first.
     """
     name = str(name)
     path = Path(name).expanduser()
@@ -66,14 +67,19 @@ def shipped_folder(name: str = SHIPPED) -> Path:
     return Path(__file__).with_name("shipped") / name
 
 
+def whole_model(languages: Iterable[str]) -> str:
+    """Return the included model that languages are cut out of: p-sp-base, or p-sp-large."""
+    return WHOLE if set(languages) <= set(MODEL_LANGUAGES) else LARGE
+
+
 def _cut(name: str) -> Path:
     """Return the folder of a model of `LANGUAGE_MODELS`, the same as `st-paragram get` writes.
 
-    It is cut out of p-sp-base at the first use, and kept in the cache.
+    It is cut out of a larger model at the first use, and kept in the cache.
     """
     from st_paragram.core.model_directory import languages
 
-    whole = shipped_folder(WHOLE)
+    whole = shipped_folder(whole_model(LANGUAGE_MODELS[name]))
     sources = [file_digest(whole / file) for file in (WEIGHTS_FILE, languages.FILE)]
     try:
         own_folder = cache_folder() / _MODELS / f"{name}-{digest(installed_version(), sources)}"
@@ -99,13 +105,16 @@ def _log_cut(name: str) -> None:
     logger.info(
         "no folder %s; using %s with the pieces of %s",
         name,
-        WHOLE,
+        whole_model(LANGUAGE_MODELS[name]),
         " and ".join(LANGUAGE_MODELS[name]),
     )
 
 
-def default_model() -> str:
-    """Return the only model directory `p-sp-*` in the current folder, or the included model."""
+def default_model(languages: Iterable[str] = ()) -> str:
+    """Return the only model directory `p-sp-*` in the current folder, or an included model.
+
+    That is p-sp-mini, or p-sp-large for a language that only p-sp-large knows.
+    """
     names = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
     if len(names) > 1:
         raise ModelDirectoryError(
@@ -113,10 +122,10 @@ def default_model() -> str:
         )
     if names:
         return names[0]
-    logger.info(
-        "no p-sp-* model in this folder; using %s, which is included in st_paragram", SHIPPED
-    )
-    return SHIPPED
+    is_large = any(code in LARGE_LANGUAGES and code not in MODEL_LANGUAGES for code in languages)
+    name = LARGE if is_large else SHIPPED
+    logger.info("no p-sp-* model in this folder; using %s, which is included in st_paragram", name)
+    return name
 
 
 def commit_of(folder: Path) -> str | None:

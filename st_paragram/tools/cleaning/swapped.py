@@ -1,4 +1,4 @@
-"""The filter `swapped`: languages by the pieces of the included model p-sp-base."""
+"""The filter `swapped`: languages by the pieces of an included model, p-sp-base or p-sp-large."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.model_directory.find import WHOLE, shipped_folder
+from st_paragram.core.model_directory.find import shipped_folder, whole_model
 from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.settings import setting
 from st_paragram.core.tokenizers.base import Tokenizer
@@ -21,8 +21,8 @@ class Swapped(RowFilter):
     """Drop pairs with exchanged sides, or with a side in another language.
 
     A language is recognized by the share of a text's pieces that occur in the training text of
-    p-sp-base in this language: ar, de, en, es, fr, ru, tr and zh. Pairs in other languages are
-    kept. It needs no extra package.
+    p-sp-base in this language, or of p-sp-large if p-sp-base does not know both. Pairs in other
+    languages are kept. It needs no extra package.
     """
 
     name = "swapped"
@@ -42,7 +42,7 @@ class Swapped(RowFilter):
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return, for each row, the reason to drop it, or None to keep it."""
         first, second = (short_code(code) for code in self.languages)
-        tokenizer, pieces = _pieces()
+        tokenizer, pieces = _pieces(whole_model((first, second)))
         if not rows or first == second or not {first, second} <= pieces.keys():
             return [None] * len(rows)
         sides = [_shares([row[side] for row in rows], tokenizer, pieces) for side in (0, 1)]
@@ -64,11 +64,11 @@ class Swapped(RowFilter):
 
 
 @cache
-def _pieces() -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
-    """Return the tokenizer of p-sp-base, and which of its V pieces a language has, bool (V,)."""
+def _pieces(name: str) -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
+    """Return the tokenizer of a model, and which of its V pieces a language has, bool (V,)."""
     from st_paragram.core.encoding.encoder import Encoder
 
-    folder = shipped_folder(WHOLE)
+    folder = shipped_folder(name)
     tokenizer = Encoder(folder).tokenizer
     pieces = {}
     for language, bits in read_languages(folder).items():
