@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.core.languages import _TABLE, LANGUAGES, MODEL_LANGUAGES
-from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.languages import _TABLE, LANGUAGES, LARGE_LANGUAGES, MODEL_LANGUAGES
+from st_paragram.core.model_directory.find import LARGE, SHIPPED_MODELS, shipped_folder
 from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.settings import read_yaml
@@ -19,7 +19,7 @@ def test_a_language_has_one_row():
     assert len(LANGUAGES) == len(_TABLE)
     for language in _TABLE:
         assert language.name and (not language.labels or language.labels != (language.code,))
-        assert bool(language.test_codes) == language.in_models
+        assert bool(language.test_codes) == bool(language.model)
 
 
 @pytest.mark.parametrize("code", MODEL_LANGUAGES)
@@ -30,6 +30,7 @@ def test_the_built_in_text_has_the_languages_of_the_models(code):
 
 @pytest.mark.parametrize("name", SHIPPED_MODELS)
 def test_the_published_models_have_the_languages_of_the_table(name):
-    assert sorted(read_languages(shipped_folder(name))) == sorted(MODEL_LANGUAGES)
+    languages = LARGE_LANGUAGES if name == LARGE else MODEL_LANGUAGES
+    assert sorted(read_languages(shipped_folder(name))) == sorted(languages)
     models = read_yaml(RECIPE)["models"]
-    assert sorted(models[f"{name}-float32"]["languages"]) == sorted(MODEL_LANGUAGES)
+    assert sorted(models[f"{name}-float32"]["languages"]) == sorted(languages)

@@ -88,8 +88,8 @@ ARABIC: dict[str, str] = {
     "ئ": "ي",
 }
 
-#: Rules that read Cyrillic letters as the Latin letters that look the same, lower case. Writers and
-#: programs exchange them: in NTREX's Serbian text, a fifth of the Cyrillic words have Latin letters.
+#: Rules that read Cyrillic letters as the Latin letters that look the same, lower case. Programs
+#: exchange them: in NTREX's Serbian text, a fifth of the Cyrillic words have Latin letters.
 LOOKALIKES: dict[str, str] = {"а": "a", "е": "e", "о": "o", "ј": "j", "і": "i"}
 
 
