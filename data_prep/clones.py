@@ -215,7 +215,7 @@ def path_pairs(
     codes, present = source.get("codes", {}).get(language), dict.fromkeys(english_paths)
     variants = CODES[language] if codes is None else [(code,) for code in _listed(codes)]
     if len(english) == 1:
-        english *= len(files)
+        english = english * len(files)
     for pattern, english_pattern in zip(files, english, strict=True):
         for names in variants if "{lang}" in pattern else [("",)]:
             for code in names:

@@ -24,7 +24,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import tomllib
 from clones import LANGUAGES, Origin, Package, Repository, open_origins, path_pairs
 from release_texts import Pair, check_rows, clean, flattened, keep, write_rows
 
@@ -91,12 +90,13 @@ def omw(repository: Repository, language: str, wordnet: Path) -> Iterator[Pair]:
     """
     english = english_synsets(wordnet)
     code = ISO.get(language, long_code(language))
-    index = tomllib.loads(repository.read(["index.toml"])["index.toml"].decode())
+    index = repository.read(["index.toml"])["index.toml"].decode()
+    packages = re.findall(r'language = "(.*)"\nlicense = "(.*)"\nsource = "(.*)"', index)
     paths = [
-        package["source"]
-        for package in index["packages"].values()
-        if package.get("language", "").partition("-")[0] in (language, code)
-        and OPEN_LICENSES.fullmatch(package["license"].rstrip("/"))
+        path
+        for name, license_, path in packages
+        if name.partition("-")[0] in (language, code)
+        and OPEN_LICENSES.fullmatch(license_.rstrip("/"))
     ]
     paths += [f"wns/{name}/wn-{name}-{code}.tab" for name in ("wikt", "cldr")]
     present = repository.paths()

@@ -64,6 +64,17 @@ FILES = {
     "docs/one/read.md": LESSON,
     "translations/es/docs/one/read.md": LECCION,
 }
+INDEX = """
+[packages.one]
+language = "es"
+license = "https://creativecommons.org/licenses/by/3.0/"
+source = "wns/open.tab"
+
+[packages.two]
+language = "es"
+license = "http://www.cecill.info/licenses/Licence_CeCILL-C_V1-en.html"
+source = "wns/closed.tab"
+"""
 CONFIG = """
 sources:
   app: {from: "github.com/me/app@0000000", files: "app/res/values-{lang}/strings.xml"}
@@ -253,7 +264,9 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
     wordnet, cedict = tmp_path / "wordnet", tmp_path / "cedict.gz"
     files = {
         "dsl/oneway/en-es-enwiktionary.dsl.dz": gzip.compress(dictionary.encode("utf-16")),
-        "index.toml": "[packages]\n",
+        "index.toml": INDEX,
+        "wns/open.tab": "# open\n00000001-n\tspa:lemma\tsala\n",
+        "wns/closed.tab": "# closed\n00000001-n\tspa:lemma\taula\n",
         "wns/wikt/wn-wikt-spa.tab": "# wikt\tspa\n00000001-n\tspa:lemma\tsala_grande\n",
         **{f"names/{code}.json": json.dumps(content) for code, content in names.items()},
     }
@@ -266,7 +279,12 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
     rows = run(release_words, tmp_path, "--wordnet", str(wordnet), "--cedict", str(cedict))
     assert rows == {
         "es/names": ["Red Sea\tMar Rojo"],
-        "es/omw": ["large room\tsala grande", "hall\tsala grande"],
+        "es/omw": [
+            "large room\tsala",
+            "hall\tsala",
+            "large room\tsala grande",
+            "hall\tsala grande",
+        ],
         "es/wiktionary": ["house\tcasa", "house\tmorada"],
         "zh/cc_cedict": ["cat\t猫"],
     }
