@@ -174,7 +174,7 @@ class Encoder:
         squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
-    def similarity_pairwise(self, a: Any, b: Any) -> NDArray[np.float32]:
+    def similarity_pairwise(self, a: Any, b: Any) -> Vectors:
         """Compute the model's similarity of each row of `a` and the same row of `b`.
 
         The rows are (n, D) and (n, D), and the result is (n,). With the cosine, it scores pairs of
