@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core import quantization
-from st_paragram.core.arrays import Integers
+from st_paragram.core.arrays import Integers, Vectors
 from st_paragram.core.native import kernels
-from st_paragram.core.quantization import Vectors
 from st_paragram.errors import SettingsError
 
 _BLOCK = 1 << 10  # rows converted at a time, so that they fit into the cache

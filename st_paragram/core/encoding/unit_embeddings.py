@@ -17,10 +17,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.arrays import Integers, Mask
+from st_paragram.core.arrays import Integers, Mask, Vectors
 from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.quantization import Vectors
 from st_paragram.core.tokenizers.base import (
     LETTERS,
     NO_TEXT,

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from st_paragram.core.arrays import Integers
-from st_paragram.tools.evaluation.scores import Floats, Score, pearson
+from st_paragram.core.arrays import Floats, Integers
+from st_paragram.tools.evaluation.scores import Score, pearson
 
 RESAMPLES = 10_000
 _MINIMUM_RESAMPLES = 1000

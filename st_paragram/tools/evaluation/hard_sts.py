@@ -21,13 +21,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.settings import read_yaml
 from st_paragram.tools.evaluation import report, sts_sets
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.request import Request
-from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
+from st_paragram.tools.evaluation.scores import Score, correlation, cosines
 from st_paragram.tools.evaluation.sts_sets import YEARS, StsData
 
 _NOTES = (

@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 DECIMALS = 6  # of a cosine; later digits are float32 rounding errors, which must not rank pairs
 _CONSTANT = 1e-20  # sum of squares at or below which values are constant
 
-Rows = Integers
-
 
 @dataclass(frozen=True)
 class Score:
@@ -120,7 +118,7 @@ def cosines(model: TextEncoder, pairs: GradedPairs | Translations) -> Floats:
 
 def nearest_both_ways_of_known(
     first: Vectors, second: Vectors, k: int, margin: Margin = Margin.ABSOLUTE
-) -> tuple[Rows, Rows]:
+) -> tuple[Integers, Integers]:
     """Find the best by a margin of the k nearest neighbors on the other side, for both sides.
 
     Args:
