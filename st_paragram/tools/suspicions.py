@@ -11,6 +11,9 @@ from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from st_paragram.core.arrays import Vectors
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
@@ -210,9 +213,9 @@ def _encoder() -> Encoder:
     return Encoder(shipped_folder())
 
 
-def _mean_cosines(first: Vectors, second: Vectors, offset: int) -> Vectors:
+def _mean_cosines(first: Vectors, second: Vectors, offset: int) -> NDArray[np.float32]:
     """Return the mean cosine of first sides with second sides `offset` rows later, by run."""
     first = first[:, max(0, -offset) : _RUN - max(0, offset)]
     second = second[:, max(0, offset) : _RUN - max(0, -offset)]
-    means: Vectors = (first * second).sum(-1).mean(axis=1)
+    means: NDArray[np.float32] = (first * second).sum(-1).mean(axis=1)
     return means

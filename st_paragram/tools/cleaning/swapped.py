@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from st_paragram.core.arrays import Floats, Mask
 from st_paragram.core.model_directory.find import WHOLE, shipped_folder
 from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.settings import setting
@@ -64,7 +64,7 @@ class Swapped(RowFilter):
 
 
 @cache
-def _pieces() -> tuple[Tokenizer, dict[str, Mask]]:
+def _pieces() -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
     """Return the tokenizer of p-sp-base, and which of its V pieces a language has, bool (V,)."""
     from st_paragram.core.encoding.encoder import Encoder
 
@@ -77,8 +77,8 @@ def _pieces() -> tuple[Tokenizer, dict[str, Mask]]:
 
 
 def _shares(
-    texts: list[str], tokenizer: Tokenizer, pieces: Mapping[str, Mask]
-) -> dict[str, Floats]:
+    texts: list[str], tokenizer: Tokenizer, pieces: Mapping[str, NDArray[np.bool_]]
+) -> dict[str, NDArray[np.float64]]:
     """Return the share of each text's pieces that occur in a language, (texts,)."""
     ids, offsets = tokenizer.encode(texts)
     counts = np.maximum(np.diff(offsets), 1)
