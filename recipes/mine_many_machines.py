@@ -2,7 +2,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --index-files 60 --workers 200 --executor slurm --memory 8 --hours 24
+        --tasks 1000 --workers 200 --executor slurm --memory 8 --hours 24
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
@@ -41,7 +41,6 @@ def main() -> int:
     add("--neighbors", type=int, default=4, help="neighbors searched per sentence")
     add("--recall", type=float, default=0.9, help="share of nearest neighbors to find")
     add("--index", default="auto", help="auto, or a faiss factory string")
-    add("--index-files", type=int, help="files of an index, at most --tasks (default: --tasks)")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
     add("--tasks", type=int, default=8, help="files that each text is divided into")
     add("--workers", type=int, default=2, help="tasks at the same time")
@@ -90,7 +89,7 @@ def main() -> int:
         train = distributed.TrainIndex(folder, side, settings)
         index = distributed.IndexVectors(folder, side)
         pipelines[f"train-{side}"] = [train], 1
-        pipelines[f"index-{side}"] = [index], options.index_files or options.tasks
+        pipelines[f"index-{side}"] = [index], options.tasks
     for side in SIDES:
         effort = distributed.ChooseEffort(folder, side, settings)
         search = distributed.SearchVectors(folder, side, settings)

@@ -28,6 +28,7 @@ from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.work import make
 
 _SAMPLE = 120  # vectors per square root of all: at least 40 for each list of `choose_index`
+_COPY = 512  # square root of all vectors per copy of an index
 _EFFORT_QUERIES = 1000
 _QUERIES = 1 << 13  # searched together
 _LISTS = 1 << 24  # lists of queries in memory at a time
@@ -62,10 +63,10 @@ class TrainIndex(MiningStep):
 
 
 class IndexVectors(MiningStep):
-    """Add the vectors of consecutive files to a copy of the trained index.
+    """Add the vectors of consecutive files to copies of the trained index.
 
-    Each task makes one file. Fewer and larger files take less time to search.
-    Memory: the index of a task.
+    There are as many copies as leave 256 vectors in each list of `choose_index`, since a search is
+    faster with fewer and larger files. Memory: a copy.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -79,12 +80,14 @@ class IndexVectors(MiningStep):
     name = "🔎 Index"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the file of a task."""
-        files = np.array_split(self.own.files(), world_size)[rank]
-        index = faiss.read_index(str(self.own.path("trained", 0, ".faiss")))
-        for rows in self.own.vectors(files):
-            index.add(rows.rows(0, len(rows)))
-        make(self.own.path("index", rank, ".faiss"), partial(write_index, index))
+        """Write the copies of a task."""
+        count = max(1, math.isqrt(len(self.own)) // _COPY)
+        parts = np.array_split(self.own.files(), count)
+        for number in range(rank, count, world_size):
+            index = faiss.read_index(str(self.own.path("trained", 0, ".faiss")))
+            for rows in self.own.vectors(parts[number]):
+                index.add(rows.rows(0, len(rows)))
+            make(self.own.path("index", number, ".faiss"), partial(write_index, index))
 
 
 class DividedIndex(Index):

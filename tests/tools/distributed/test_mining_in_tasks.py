@@ -77,14 +77,15 @@ def vectors(texts: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def folder(vectors: Path, tmp_path: Path) -> Path:
-    """The same embeddings in a folder for results."""
+def folder(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same embeddings in a folder for results; an index has a copy per file."""
+    monkeypatch.setattr(search, "_COPY", 15 // FILES)
     (tmp_path / "vectors").symlink_to(vectors / "vectors")
     return tmp_path
 
 
 def index(folder: Path, side: str, settings: MiningSettings) -> None:
-    """Train an index, and make one file of it per task."""
+    """Train an index, and make copies of it."""
     run(distributed.TrainIndex(folder, side, settings), tasks=1)
     run(distributed.IndexVectors(folder, side))
 
@@ -237,13 +238,16 @@ def test_files_of_an_index_have_the_same_lists_and_all_vectors(folder: Path) -> 
     np.testing.assert_array_equal(np.concatenate(stored), all_vectors(side))
 
 
-@pytest.mark.parametrize("tasks", [1, 2, 5])
-def test_the_number_of_index_files_does_not_matter(folder: Path, tasks: int) -> None:
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_the_number_of_copies_does_not_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, copies: int
+) -> None:
+    monkeypatch.setattr(search, "_COPY", 15 // copies)
     settings = MiningSettings(index="IVF8,Flat", recall=1)
     run(distributed.TrainIndex(folder, "target", settings), tasks=1)
-    run(distributed.IndexVectors(folder, "target"), tasks=tasks)
+    run(distributed.IndexVectors(folder, "target"), tasks=2)
     target = Side(folder, "target")
-    assert len(target.paths("index")) == tasks
+    assert len(target.paths("index")) == copies
     queries = all_vectors(Side(folder, "source"))
     divided = DividedIndex(target)
     divided.set_effort(8)
