@@ -37,7 +37,7 @@ _LISTS = 1 << 24  # lists of queries in memory at a time
 class TrainIndex(MiningStep):
     """Train an index of a side on a sample of its vectors. One task.
 
-    The kind of index is that of `mine`. Memory: 240 vectors for each square root of all.
+    The kind of index is that of `mine`. The sample has 120 to 240 vectors per square root of all.
 
     Args:
         folder: Folder that all steps of mining share.
