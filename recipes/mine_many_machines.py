@@ -2,7 +2,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --workers 200 --executor slurm --memory 16 --hours 24
+        --tasks 1000 --workers 200 --executor slurm --memory 8 --hours 24
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
@@ -24,7 +24,7 @@ from st_paragram.cli.main import run_reporting_errors
 
 SIDES = ("source", "target")
 #: Options that do not change the results.
-HOW = ("folder", "executor", "workers", "threads", "partition", "hours")
+HOW = ("folder", "executor", "workers", "threads", "memory", "partition", "hours")
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def main() -> int:
     add("--tasks", type=int, default=8, help="files that each text is divided into")
     add("--workers", type=int, default=2, help="tasks at the same time")
     add("--threads", type=int, default=1, help="threads per task")
-    add("--memory", type=int, default=4, help="GB for an index, and per thread on Slurm and Ray")
+    add("--memory", type=int, default=4, help="Slurm and Ray: GB per thread")
     add("--partition", default="cpu", help="Slurm: partition")
     add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
     options = parser.parse_args()
@@ -68,7 +68,6 @@ def main() -> int:
         threshold=options.threshold,
         index=options.index,
         recall=options.recall,
-        memory=options.memory << 30,
     )
 
     # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
@@ -83,13 +82,18 @@ def main() -> int:
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # Index the sentences in parts that fit into memory. Search all parts of the other text for
-    # each file. Then compare the cosines of neighbors with the means of both sentences.
+    # Train an index once, and add the sentences to copies of it. Choose the search effort, and
+    # search all files of the index for each file of sentences. Then compare the cosines of
+    # neighbors with the means of both sentences.
     for side in SIDES:
-        index = distributed.IndexVectors(folder, side, settings)
+        train = distributed.TrainIndex(folder, side, settings)
+        index = distributed.IndexVectors(folder, side)
+        pipelines[f"train-{side}"] = [train], 1
         pipelines[f"index-{side}"] = [index], options.tasks
     for side in SIDES:
+        effort = distributed.ChooseEffort(folder, side, settings)
         search = distributed.SearchVectors(folder, side, settings)
+        pipelines[f"effort-{side}"] = [effort], 1
         pipelines[f"search-{side}"] = [search], options.tasks
     for side in SIDES:
         score = distributed.ScorePairs(folder, side, settings)

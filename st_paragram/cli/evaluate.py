@@ -69,9 +69,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     from st_paragram.cli.options import add_columns_option
 
-    parser.add_argument(
-        "models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works"
-    )
+    add = parser.add_argument
+    add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works")
     own = parser.add_argument_group("your own data")
     _add_files_option(
         own, "--translations", "sentences and their translations, scored by retrieval"
@@ -87,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "for tables (CSV, JSON lines, Parquet): columns of the two texts of --translations, or of"
         " the score and sentences of --graded",
     )
-    parser.add_argument(
+    add(
         "--benchmarks",
         nargs="+",
         choices=BENCHMARKS,
@@ -95,16 +94,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"benchmarks to run, from: {', '.join(BENCHMARKS)}",
     )
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below"
-    )
-    parser.add_argument(
+    add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
+    add(
         "--hub",
         action="store_true",
         help=f"load {listed(ON_HUB)} from the hub if missing from DIR",
     )
     texts = [test_set.name for test_set in PARALLEL_SETS.values() if test_set.is_one_text]
-    parser.add_argument(
+    add(
         "--languages",
         nargs="+",
         default=[],
@@ -112,45 +109,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"languages to score, such as es or spa, or es-de in {listed(texts)} (default: all in"
         " DIR)",
     )
-    parser.add_argument(
+    add(
         "--sets",
         nargs="+",
         default=[],
         metavar="NAME",
         help="STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)",
     )
-    parser.add_argument(
+    add(
         "--tasks",
         nargs="+",
         default=[],
         metavar="NAME",
         help="tasks of mteb, such as STS17 or Tatoeba, for the benchmark mteb",
     )
-    parser.add_argument(
+    add(
         "--results",
         type=Path,
         default=Path("results"),
         metavar="DIR",
         help="folder of mteb's result files; finished tasks are not repeated (default: results)",
     )
-    parser.add_argument(
+    add(
         "--train-gold",
         metavar="FILE.gold",
         help="gold file, next to its two texts, on which to choose the BUCC threshold (default: the"
         " scored data)",
     )
-    parser.add_argument(
+    add(
         "--untrained",
         action="store_true",
         help="also score random embeddings with the first model's vocabulary",
     )
-    parser.add_argument(
+    add(
         "--limit",
         type=int,
         metavar="N",
         help="first queries of each retrieval set to score (default: all)",
     )
-    parser.add_argument(
+    add(
         "--json",
         type=Path,
         metavar="FILE",

@@ -21,7 +21,6 @@ from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.family import Family
     from st_paragram.runs.run import TrainingRun
 
 DESCRIPTION = (
@@ -81,8 +80,6 @@ _BITEXT = (
 
 def add_bitext_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of P-SP and SP on bitext."""
-    from st_paragram.runs.families import PSP
-
     parser.description = (
         "Train a model on sentences and their translations. It embeds a sentence as the mean of"
         " its tokens."
@@ -94,7 +91,7 @@ def add_bitext_options(parser: argparse.ArgumentParser) -> None:
         data=_PAIRS.format("LANG"),
         output="p-sp-LANG; ENCODER-LANG with another --encoder",
     )
-    settings = _add_settings(parser, PSP)
+    settings = _add_settings(parser, "psp")
     about = (
         "train a model for each point of the paper's grid of dropout and M, and keep the best model"
     )
@@ -103,8 +100,6 @@ def add_bitext_options(parser: argparse.ArgumentParser) -> None:
 
 def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of P-SP and SP on English paraphrases."""
-    from st_paragram.runs.families import PSP
-
     parser.description = (
         "Train a model on English sentences and paraphrases. It embeds a sentence as the mean of"
         " its tokens."
@@ -115,7 +110,7 @@ def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
         data=_PAIRS.format("en"),
         output="p-sp-en; ENCODER-en with another --encoder",
     )
-    _add_settings(parser, PSP, default_config="paraphrase")
+    _add_settings(parser, "psp", default_config="paraphrase")
 
 
 def bitext_run(arguments: argparse.Namespace) -> TrainingRun:
@@ -129,17 +124,15 @@ def paraphrase_run(arguments: argparse.Namespace) -> TrainingRun:
 
 
 def _paraphrastic_run(arguments: argparse.Namespace, languages: tuple[str, str]) -> TrainingRun:
-    from st_paragram.runs.families import PSP
-
     encoder = getattr(arguments, "encoder", "sp")
     name = "p-sp" if encoder == "sp" else encoder
-    return _training_run(arguments, PSP, languages, output=f"{name}-{name_of_languages(languages)}")
+    return _training_run(
+        arguments, "psp", languages, output=f"{name}-{name_of_languages(languages)}"
+    )
 
 
 def add_bgt_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of BGT."""
-    from st_paragram.runs.families import BGT
-
     parser.description = (
         "Train a bilingual generative transformer. It learns the meaning of a sentence by"
         " generating the sentence and its translation."
@@ -151,22 +144,20 @@ def add_bgt_options(parser: argparse.ArgumentParser) -> None:
         data=_PAIRS.format("LANG"),
         output="bgt-LANG; OBJECTIVE-LANG with another --objective",
     )
-    _add_settings(parser, BGT)
+    _add_settings(parser, "bgt")
 
 
 def bgt_run(arguments: argparse.Namespace) -> TrainingRun:
     """Return the run of BGT that the options describe."""
-    from st_paragram.runs.families import BGT
-
     name = getattr(arguments, "objective", "bgt")
     languages = languages_from(arguments)
-    return _training_run(arguments, BGT, languages, output=f"{name}-{name_of_languages(languages)}")
+    return _training_run(
+        arguments, "bgt", languages, output=f"{name}-{name_of_languages(languages)}"
+    )
 
 
 def add_muse_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of mUSE."""
-    from st_paragram.runs.families import MUSE
-
     parser.description = (
         "Train a multilingual sentence encoder on several tasks. Questions and answers get separate"
         " towers."
@@ -178,7 +169,7 @@ def add_muse_options(parser: argparse.ArgumentParser) -> None:
     _add_data_options(
         parser, data=_BITEXT, output="muse-cnn or muse-transformer", option="--bitext"
     )
-    _add_settings(parser, MUSE)
+    _add_settings(parser, "muse")
 
 
 def muse_run(arguments: argparse.Namespace) -> TrainingRun:
@@ -192,7 +183,7 @@ def muse_run(arguments: argparse.Namespace) -> TrainingRun:
     architecture = getattr(arguments, "architecture", architecture)
     tasks = MuseData(task_folders(arguments), tuple(arguments.langs))
     return _training_run(
-        arguments, MUSE, ("en", languages), output=f"muse-{architecture}", more=tasks
+        arguments, "muse", ("en", languages), output=f"muse-{architecture}", more=tasks
     )
 
 
@@ -328,9 +319,12 @@ def _add_data_options(
 
 
 def _add_settings(
-    parser: argparse.ArgumentParser, family: Family, default_config: str | None = None
+    parser: argparse.ArgumentParser, family_name: str, default_config: str | None = None
 ) -> Any:
     """Add the options for settings, and return their group."""
+    from st_paragram.runs.families import FAMILIES
+
+    family = FAMILIES[family_name]
     config = default_config or family.default_config
     about = f"Each option overrides the configuration. Defaults shown are from `{config}`."
     settings = parser.add_argument_group("settings", about)
@@ -348,12 +342,13 @@ def _add_settings(
 
 def _training_run(
     arguments: argparse.Namespace,
-    family: Family,
+    family: str,
     languages: tuple[str, str],
     *,
     output: str,
     more: Any = None,
 ) -> TrainingRun:
+    from st_paragram.runs.families import FAMILIES
     from st_paragram.runs.run import TrainingRun
 
     return TrainingRun(
@@ -362,9 +357,9 @@ def _training_run(
         data=arguments.data,
         config=arguments.config,
         default_config=arguments.default_config,
-        family=family.name,
+        family=family,
         more=more,
-        overrides=given(arguments, family.settings),
+        overrides=given(arguments, FAMILIES[family].settings),
         vocab_size=arguments.vocab_size,
         drop_invalid=arguments.drop_invalid,
         workers=arguments.workers,

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core import quantization
+from st_paragram.core.arrays import Integers, Vectors
 from st_paragram.core.native import kernels
-from st_paragram.core.quantization import Vectors
 from st_paragram.errors import SettingsError
 
 _BLOCK = 1 << 10  # rows converted at a time, so that they fit into the cache
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
-Offsets = NDArray[np.int64]
+Offsets = Integers
 
 
 class TableType(str, Enum):
@@ -58,7 +58,7 @@ class Table:
 
     weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2)
     # (V,), a factor for each row of integers; None for floats
-    scale: NDArray[np.float32] | None = None
+    scale: Vectors | None = None
 
     @cached_property
     def kind(self) -> TableType:
@@ -176,7 +176,7 @@ class Table:
             out[texts] = rows[places[offsets[texts, None] + np.arange(count)]].mean(axis=1)
 
 
-def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], Vectors | None]:
     """Convert rows to stored numbers, with scales for integers."""
     if kind is TableType.INT4:
         return quantization.to_int4(rows)

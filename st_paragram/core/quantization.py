@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.errors import SettingsError
-
-Vectors = NDArray[np.float32]
 
 #: The values of `precision` in sentence-transformers' `encode`.
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
@@ -30,13 +29,13 @@ _SHARES = np.linspace(0.5, 1, 11, dtype=np.float32)
 _SMALLEST = np.float32(1e-25)  # smaller scales become 0: kernels divide them by 2^28
 
 
-def int8_scales(rows: Vectors) -> NDArray[np.float32]:
+def int8_scales(rows: Vectors) -> Vectors:
     """Compute the scales (n,) of rows (n, D)."""
-    scales: NDArray[np.float32] = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST)
+    scales: Vectors = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST)
     return scales
 
 
-def to_int8(rows: Vectors, scales: NDArray[np.float32]) -> NDArray[np.int8]:
+def to_int8(rows: Vectors, scales: Vectors) -> NDArray[np.int8]:
     """Round rows (..., D) by the given scales (...)."""
     divisors = np.where(scales > 0, scales, np.float32(1))[..., None]
     return np.clip(np.rint(rows / divisors), -_LARGEST, _LARGEST).astype(np.int8)
@@ -51,7 +50,7 @@ def check_even(dimension: int) -> None:
         )
 
 
-def to_int4(rows: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def to_int4(rows: Vectors) -> tuple[NDArray[np.uint8], Vectors]:
     """Round rows (n, D), finite, D even: uint8 (n, D / 2), and scales (n,).
 
     For given integers q, the best scale of a row x is xq / qq. The squared error is then

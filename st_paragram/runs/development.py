@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
@@ -21,6 +20,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
 )
 from sentence_transformers.util import cos_sim
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.formatting import counted
@@ -76,7 +76,7 @@ class Development:
         self.evaluator = development_evaluator(self.pairs, self.translations, batch_size(model))
         self.scores: list[Score] = []
         self.translations_found: list[TranslationScore] = []
-        self.hits: list[NDArray[np.float64]] = []
+        self.hits: list[Floats] = []
 
     def measure(self, when: str) -> None:
         """Append the scores of the model as it is now; `when` is their name in the model card."""
@@ -141,7 +141,7 @@ class TranslationHits(TranslationEvaluator):
             translation: 0, 0.5 or 1.
     """
 
-    hits: NDArray[np.float64]
+    hits: Floats
 
     def __call__(
         self,
@@ -171,7 +171,7 @@ class TranslationHits(TranslationEvaluator):
         return values
 
 
-def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
+def hits_of(evaluator: SentenceEvaluator) -> Floats:
     """Return the results of the pairs in the last call of a development evaluator with
     translations.
     """
@@ -180,7 +180,7 @@ def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
     return translations.hits
 
 
-def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+def is_worse(before: Floats, after: Floats) -> bool:
     """Whether fewer translations are found after training, beyond the 95% confidence interval of
     the difference.
 

@@ -19,16 +19,14 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import regex
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.text.words import SPACED, UNIT, UNSPACED
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import TextError, short
-
-Floats = NDArray[np.float64]
 
 #: Maximum words of a sentence; each is left out in turn, and the model embeds as many texts.
 MAX_WORDS = 100

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import trange
 
+from st_paragram.core.arrays import Integers, Mask
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import count_tokens
 from st_paragram.core.files import describe_files
@@ -24,7 +24,7 @@ from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import TextError
 
-Counts = NDArray[np.int64]
+Counts = Integers
 
 #: Quantiles of sentence lengths.
 SHARES = (0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
@@ -154,7 +154,7 @@ class _Side:
         self._lengths = Counter[int]()  # number of pieces -> number of sentences
         self._unknown = 0
 
-    def add(self, rows: NDArray[np.int64]) -> None:
+    def add(self, rows: Integers) -> None:
         ids, offsets = self._store.take(self._name, rows, np.int32)
         self.pieces += np.bincount(ids, minlength=len(self.pieces))
         has_text = np.logical_or.reduceat(self._is_text[ids], offsets[:-1])
@@ -178,9 +178,7 @@ class _Side:
         }
 
 
-def _vocabulary(
-    tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Counts
-) -> dict[str, Any]:
+def _vocabulary(tokenizer: Tokenizer, ordinary: Mask, pieces: Counts) -> dict[str, Any]:
     counts = np.where(ordinary, pieces, 0)
     most_frequent = np.argsort(-counts, kind="stable")[:_FREQUENT]
     return {

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import atomic
 from st_paragram.core.outputs import output_files
-from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
 from st_paragram.core.text.translation_files import pair_writer, tmx_languages
 from st_paragram.errors import MiningError, SettingsError, TextError, short

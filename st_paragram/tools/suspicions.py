@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
 from st_paragram.core.languages import LANGUAGES, LARGE_LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.model_directory.find import LARGE, SHIPPED, shipped_folder
-from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import MissingExtraError, ParagramError
 from st_paragram.tools.cleaning.languages import identify, labels, long_code, short_code

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.embedding_table import Table, normalize
-from st_paragram.core.quantization import Vectors
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, short
 

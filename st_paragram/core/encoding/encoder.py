@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.embedding_table import TableType, normalize
 from st_paragram.core.encoding.embed import BATCH_SIZE, embed, list_of_texts
 from st_paragram.core.model_directory import model_files
@@ -23,7 +24,7 @@ from st_paragram.core.model_directory.configuration import (
 from st_paragram.core.model_directory.find import SHIPPED, find
 from st_paragram.core.model_directory.model_files import SIMILARITIES, AveragingModel
 from st_paragram.core.native import usable_threads
-from st_paragram.core.quantization import PRECISIONS, Vectors, quantize
+from st_paragram.core.quantization import PRECISIONS, quantize
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
@@ -174,7 +175,7 @@ class Encoder:
         squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
-    def similarity_pairwise(self, a: Any, b: Any) -> NDArray[np.float32]:
+    def similarity_pairwise(self, a: Any, b: Any) -> Vectors:
         """Compute the model's similarity of each row of `a` and the same row of `b`.
 
         The rows are (n, D) and (n, D), and the result is (n,). With the cosine, it scores pairs of

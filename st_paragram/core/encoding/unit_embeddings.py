@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers, Mask, Vectors
 from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.quantization import Vectors
 from st_paragram.core.tokenizers.base import (
     LETTERS,
     NO_TEXT,
@@ -34,8 +34,6 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 _WITHOUT_TOKEN = ["", "\ue000"]
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _ROUNDING = 1e-6  # largest difference from 1 of the cosine of equal embeddings
-
-Mask = NDArray[np.bool_]
 
 
 class UnitEmbeddings(NamedTuple):
@@ -185,7 +183,7 @@ def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:
 
 def _kinds_of_transformers(
     tokenizer: Any, texts: Sequence[str]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[NDArray[np.uint8], Integers]:
     """Return the kinds of tokens of a tokenizer of transformers, and the offsets of texts."""
     rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     unknown_rows = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
@@ -200,7 +198,7 @@ def _kinds_of_transformers(
     return kinds[places.reshape(-1)], offsets
 
 
-def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
+def _is_any(is_wanted: Mask, offsets: Integers) -> Mask:
     """Return whether any token of each text is wanted, (n,)."""
     counts = np.concatenate([[0], np.cumsum(is_wanted)])
     return np.asarray(counts[offsets[1:]] > counts[offsets[:-1]])

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.errors import SettingsError, short
 
 #: Ids of N texts in one array, and the offsets of texts, as returned by `Tokenizer.encode`.
-FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
+FlatIds = tuple[Integers, Integers]
 
 #: Kinds of tokens: without text (unknown, a space), only digits and signs, with a letter.
 NO_TEXT = 0
@@ -44,13 +45,13 @@ class Encoded(NamedTuple):
     """Texts as `FlatIds` without unknown ids, and how many of the texts were truncated."""
 
     ids: NDArray[Any]
-    offsets: NDArray[np.int64]
+    offsets: Integers
     cut: int
     tokens: int = 0  # number of ids before unknown ids were dropped, if it was counted
 
     @classmethod
     def of(
-        cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None
+        cls, ids: NDArray[Any], counts: Integers, unknown_id: int, max_length: int | None
     ) -> Encoded:
         """Truncate texts of `counts` ids, (N,), to `max_length` ids, then drop unknown ids."""
         cut = 0

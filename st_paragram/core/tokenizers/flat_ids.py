@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers
+
 
 def starts(counts: NDArray[Any]) -> NDArray[Any]:
     """Return the sums of the first 0, 1, ... n counts, of the same type: (n + 1,)."""
@@ -16,16 +18,14 @@ def starts(counts: NDArray[Any]) -> NDArray[Any]:
 
 
 def take(
-    ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]
+    ids: NDArray[Any], begins: Integers, counts: Integers
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Extract texts from flat ids by beginnings and lengths, (n,): ids and offsets, (n + 1,)."""
     offsets = starts(counts)
     return ids[np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)], offsets
 
 
-def truncate(
-    ids: NDArray[Any], counts: NDArray[np.int64], length: int
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def truncate(ids: NDArray[Any], counts: Integers, length: int) -> tuple[NDArray[Any], Integers]:
     """Keep at most the first `length` ids of each text: return ids (total',) and counts (N,)."""
     if len(counts) == 0 or counts.max() <= length:
         return ids, counts
@@ -34,8 +34,8 @@ def truncate(
 
 
 def drop_unknown(
-    ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    ids: NDArray[Any], counts: Integers, unknown_id: int
+) -> tuple[NDArray[Any], Integers]:
     """Drop unknown ids: return ids and offsets (N + 1,).
 
     A text without known ids becomes one unknown id.

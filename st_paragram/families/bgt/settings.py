@@ -179,7 +179,7 @@ class GenerativeSettings:
     @property
     def extent(self) -> str:
         """The length of a run in words."""
-        return f"{self.epochs:g} epochs"
+        return "1 epoch" if self.epochs == 1 else f"{self.epochs:g} epochs"
 
 
 Task = Literal["reconstruct", "translate", "transfer"]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers.base.evaluation import BaseEvaluator
 from tqdm import trange
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.model_directory.record import TaskScore
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderTasks
@@ -44,7 +44,7 @@ def hold_out(rows: Sequence[TaskRows], share: float) -> tuple[list[TaskRows], li
     if not share:
         return list(rows), []
     held_out = []
-    texts: dict[str, list[NDArray[np.int64]]] = defaultdict(list)  # labels of held-out texts
+    texts: dict[str, list[Integers]] = defaultdict(list)  # labels of held-out texts
     for part in rows:
         chosen = _chosen(part, share)
         if len(chosen):
@@ -60,7 +60,7 @@ def hold_out(rows: Sequence[TaskRows], share: float) -> tuple[list[TaskRows], li
     return train, held_out
 
 
-def _chosen(part: TaskRows, share: float) -> NDArray[np.int64]:
+def _chosen(part: TaskRows, share: float) -> Integers:
     """Return the numbers of the rows to hold out."""
     if len(part) < _FEWEST:
         return np.zeros(0, np.int64)
@@ -73,9 +73,7 @@ def _chosen(part: TaskRows, share: float) -> NDArray[np.int64]:
     return np.concatenate(chosen)
 
 
-def _without_texts(
-    part: TaskRows, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _without_texts(part: TaskRows, first: Integers, second: Integers) -> Integers:
     """Return the numbers of the rows without these texts, given by labels."""
     kept = []
     for numbers in _blocks(part):
@@ -91,7 +89,7 @@ def _without_texts(
     return rows
 
 
-def _blocks(part: TaskRows) -> Iterator[NDArray[np.int64]]:
+def _blocks(part: TaskRows) -> Iterator[Integers]:
     """Yield the numbers of the rows, many at a time."""
     for begin in trange(0, len(part), _BLOCK, desc="holding out", disable=None, leave=False):
         yield np.arange(begin, min(begin + _BLOCK, len(part)))
@@ -153,7 +151,7 @@ class TaskAccuracy(BaseEvaluator):
         return (to_second + _share_found(second, first, first_labels)) / 2
 
 
-def _share_found(queries: Tensor, candidates: Tensor, labels: NDArray[np.int64]) -> float:
+def _share_found(queries: Tensor, candidates: Tensor, labels: Integers) -> float:
     """Return the share of n queries whose nearest candidate, (n, D), has the text of the right one.
 
     Equal labels, (n,), mark equal texts of candidates.

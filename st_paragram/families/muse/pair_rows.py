@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.files import atomic, content_digest, digest
 from st_paragram.families.muse.tasks import read_texts
 from st_paragram.tools.embed_files import embed_files
@@ -24,9 +25,9 @@ class PairRows:
 
     task: str  # "qa", "response" or "nli"
     language: str
-    first: NDArray[np.int64]  # questions, utterances or premises
-    second: NDArray[np.int64]  # answers, responses or hypotheses
-    labels: NDArray[np.int64]  # labels of inference; -1 in other tasks
+    first: Integers  # questions, utterances or premises
+    second: Integers  # answers, responses or hypotheses
+    labels: Integers  # labels of inference; -1 in other tasks
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from typing_extensions import Self
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.model_directory.configuration import configured
 from st_paragram.core.tokenizers.base import FlatIds
 from st_paragram.core.tokenizers.flat_ids import starts
@@ -163,7 +163,7 @@ class DualEncoder(PipelineWithMore):
         contexts: Sequence[str | None] | None = None,
         batch_size: int = 32,
         show_progress_bar: bool | None = None,
-    ) -> NDArray[np.float32]:
+    ) -> Vectors:
         """Embed answers in their contexts as unit vectors, to compare with embedded questions.
 
         Args:
@@ -190,7 +190,7 @@ class DualEncoder(PipelineWithMore):
             context_directions = self._embed_contexts(sentences, contexts)
             router = cast("Router", self[-1])
             vectors = self.heads.answers(router, sentences, context_directions)
-        return cast("NDArray[np.float32]", vectors[:, : self.truncate_dim].float().cpu().numpy())
+        return cast("Vectors", vectors[:, : self.truncate_dim].float().cpu().numpy())
 
     def _embed_contexts(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
         """Embed contexts as unit vectors, float (n, D); without a context, use the answer's."""
@@ -220,7 +220,7 @@ class DualEncoder(PipelineWithMore):
     @torch.inference_mode()
     def classify(
         self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32
-    ) -> NDArray[np.float32]:
+    ) -> Vectors:
         """Return the probabilities of the labels `NLI_LABELS` for pairs, float32 (n, 3)."""
         if not self.has_classifier:
             raise SettingsError("this model was not trained on inference; train it with --nli")
@@ -231,7 +231,7 @@ class DualEncoder(PipelineWithMore):
         first = self._encode_fully(self.encode, premises, batch_size)
         second = self._encode_fully(self.encode, hypotheses, batch_size)
         probabilities = self.heads.logits(first, second).softmax(1)
-        return cast("NDArray[np.float32]", probabilities.cpu().numpy())
+        return cast("Vectors", probabilities.cpu().numpy())
 
 
 class EncoderWithTowers(DualEncoder):

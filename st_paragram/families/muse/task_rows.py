@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.files import atomic, content_digest, digest
 from st_paragram.core.folders import writable_cache
 from st_paragram.core.outputs import output_lock
@@ -46,7 +47,7 @@ class TaskBatch:
     first: FlatIds
     second: FlatIds
     contexts: FlatIds | None = None
-    labels: NDArray[np.int64] | None = None
+    labels: Integers | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class TaskRows:
         """Name for logs: "qa en"."""
         return f"{self.task} {self.language}"
 
-    def batch(self, rows: NDArray[np.int64]) -> TaskBatch:
+    def batch(self, rows: Integers) -> TaskBatch:
         """Return the batch of some rows, int64 (n,)."""
         if self.numbers is not None:
             rows = self.numbers[rows].astype(np.int64)
@@ -90,17 +91,17 @@ class TaskRows:
             return TaskBatch(self.task, first, second, labels=labels)
         return TaskBatch(self.task, first, second)
 
-    def select(self, rows: NDArray[np.int64]) -> TaskRows:
+    def select(self, rows: Integers) -> TaskRows:
         """Return some of the rows, int64 (m,)."""
         numbers = rows if self.numbers is None else self.numbers[rows]
         return replace(self, numbers=numbers.astype(np.uint32))
 
-    def text_labels(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def text_labels(self, rows: Integers) -> tuple[Integers, Integers]:
         """Label the texts of both sides of some rows, int64 (n,) each; see `text_labels`."""
         batch = self.batch(rows)
         return text_labels(*batch.first), text_labels(*batch.second)
 
-    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def lengths(self, rows: Integers) -> Integers:
         """Count the ids of both sides together for some rows, int64 (n,)."""
         batch = self.batch(rows)
         return np.diff(batch.first[1]) + np.diff(batch.second[1])

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 import st_paragram
+from st_paragram.core.arrays import Integers
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import digest, file_digest
 from st_paragram.core.formatting import listed, markdown_table
@@ -141,7 +142,7 @@ def train_towers(
         The learning curves.
     """
 
-    def vectors(numbers: NDArray[np.int64]) -> Tensor:
+    def vectors(numbers: Integers) -> Tensor:
         tensor = torch.from_numpy(stored[numbers].astype(np.float32))
         return F.normalize(tensor.to(model.device), dim=1)
 
@@ -159,7 +160,7 @@ def train_towers(
 def _train_retrieval(
     model: EncoderWithTowers,
     rows: Sequence[PairRows],
-    vectors: Callable[[NDArray[np.int64]], Tensor],
+    vectors: Callable[[Integers], Tensor],
     settings: TowersSettings,
 ) -> Curve:
     """Train the towers to find the answers of questions."""
@@ -200,7 +201,7 @@ def _train_retrieval(
 def _train_classifier(
     model: EncoderWithTowers,
     rows: Sequence[PairRows],
-    vectors: Callable[[NDArray[np.int64]], Tensor],
+    vectors: Callable[[Integers], Tensor],
     settings: TowersSettings,
 ) -> Curve:
     """Train the classifier of pairs."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from transformers import TrainingArguments
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.errors import SettingsError
@@ -129,7 +129,7 @@ class CompiledAdam(torch.optim.Optimizer):
         margin: float,
         dropout: float = 0.0,
         seed: int = 0,
-        further: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
+        further: Callable[[Vectors], Vectors] | None = None,
     ) -> float:
         """Make a step on `columns` of sentences, int64 (4, B); return the margin loss.
 

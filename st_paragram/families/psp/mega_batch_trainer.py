@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.formatting import counted
 from st_paragram.core.native import kernels
 from st_paragram.core.pair_store import PairStore
@@ -336,7 +336,7 @@ class MegaBatchTrainer(StoreTrainer):
         teacher: Any = self._teacher
         teacher_loss = 0.0
 
-        def learn(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        def learn(embeddings: Vectors) -> Vectors:
             nonlocal teacher_loss
             teacher_loss, gradient = teacher.learn(torch.from_numpy(embeddings), rows)
             return gradient.numpy()

@@ -139,7 +139,7 @@ class TrainingSettings:
     @property
     def extent(self) -> str:
         """The length of a run in words."""
-        return f"{self.epochs:g} epochs"
+        return "1 epoch" if self.epochs == 1 else f"{self.epochs:g} epochs"
 
     @property
     def tokens(self) -> Tokens:

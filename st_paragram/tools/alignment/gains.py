@@ -25,8 +25,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats, Integers
 from st_paragram.tools.alignment.path import (
     REACH,
     Gains,
@@ -67,9 +67,9 @@ class Document(NamedTuple):
     rows: list[int]
     sentences: list[str]
     vectors: Vectors
-    ends: NDArray[np.int64]
+    ends: Integers
 
-    def characters(self, nodes: Nodes, size: int) -> NDArray[np.int64]:
+    def characters(self, nodes: Nodes, size: int) -> Integers:
         """Count the characters of 1 to `size` sentences that end at each node, (size, nodes)."""
         return self.ends[nodes] - self.ends[units_before(nodes, size)]
 
@@ -132,7 +132,7 @@ class BlockGains:
 
 def _backgrounds(
     document: Document, other: Document, rough: Steps, settings: AlignmentSettings
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the backgrounds of 1 to s sentences that end at each node, (s, n + 1).
 
     Those at node 0 mean nothing.

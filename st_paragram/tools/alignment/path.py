@@ -15,14 +15,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats, Integers
 from st_paragram.tools.neighbors.results import Vectors
 
-Gains = NDArray[np.float64]
-Nodes = NDArray[np.int64]
+Gains = Floats
+Nodes = Integers
 #: Blocks of a path, (blocks, 4): first source unit, first target unit, and numbers of both units.
-Steps = NDArray[np.int64]
+Steps = Integers
 
 #: Columns of a band on each side of the rough path.
 REACH = 60
@@ -59,7 +59,7 @@ class Band(NamedTuple):
     width: int
 
 
-def band_around(middle: NDArray[np.float64], columns: int, reach: int = REACH) -> Band:
+def band_around(middle: Floats, columns: int, reach: int = REACH) -> Band:
     """Return the band that reaches so far to both sides of a path.
 
     Args:
@@ -159,7 +159,7 @@ def rough_path(source: Vectors, target: Vectors) -> Steps:
     return steps
 
 
-def path_columns(steps: Steps, n: int, m: int) -> NDArray[np.float64]:
+def path_columns(steps: Steps, n: int, m: int) -> Floats:
     """Return the column of a path through n and m units in each row, (n + 1,)."""
     starts = steps[:, :2]
     ends = starts + steps[:, 2:]
@@ -190,7 +190,7 @@ def units_before(nodes: Nodes, size: int) -> Nodes:
 
 def vectors_of_runs(
     vectors: Vectors, nodes: Nodes, size: int, mean: Vectors | float = 0.0
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return vectors of length 1 of 1 to `size` units that end at each node, (size, nodes, D).
 
     The vector of several units is the sum of theirs.
@@ -204,11 +204,11 @@ def vectors_of_runs(
     units = vectors[units_before(nodes, size)] - mean
     sums = np.cumsum(units, axis=0, dtype=np.float64)
     lengths = np.linalg.norm(sums, axis=-1, keepdims=True)
-    runs: NDArray[np.float64] = sums / np.maximum(lengths, 1e-9)
+    runs: Floats = sums / np.maximum(lengths, 1e-9)
     return runs
 
 
-def cosines_of(source: NDArray[np.float64], target: NDArray[np.float64]) -> Vectors:
+def cosines_of(source: Floats, target: Floats) -> Vectors:
     """Compute cosines of vectors of length 1, (r, D) and (c, D), float32 (r, c).
 
     They are rounded once, so they do not depend on threads or on positions in the product.

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers, Mask
 from st_paragram.tools.bitext_mining.margin import DEFAULT_MARGIN, Margin, Scores, margin_scores
 from st_paragram.tools.neighbors.results import Neighbors
 
-Rows = NDArray[np.int64]
+Rows = Integers
 
 
 class Candidates(str, Enum):
@@ -42,7 +42,7 @@ class ScoredPairs:
         """Number of pairs, c."""
         return len(self.scores)
 
-    def at(self, positions: NDArray[np.int64] | NDArray[np.bool_] | slice) -> ScoredPairs:
+    def at(self, positions: Integers | Mask | slice) -> ScoredPairs:
         """Select some of the pairs."""
         return ScoredPairs(self.source[positions], self.target[positions], self.scores[positions])
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats, Integers, Mask
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.errors import TextError
@@ -62,7 +62,7 @@ class Extraction:
         }
 
 
-def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float:
+def best_threshold(scores: Scores, right: Mask, gold: int) -> float:
     """Return the threshold with the highest F1.
 
     It is halfway between the last score above and the first score below. Of equally good
@@ -84,7 +84,7 @@ def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float
     return middle if middle > scores[cut + 1] else float(scores[cut])
 
 
-def extract(scores: Scores, right: NDArray[np.bool_], gold: int, threshold: float) -> Extraction:
+def extract(scores: Scores, right: Mask, gold: int, threshold: float) -> Extraction:
     """Count the pairs above a threshold; arguments as for `best_threshold`."""
     taken = scores >= threshold
     return Extraction(threshold, int(right[taken].sum()), int(taken.sum()), gold)
@@ -118,7 +118,7 @@ class Cut:
         ]
 
 
-def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
+def read_labels(path: str) -> tuple[list[tuple[str, str]], Mask]:
     """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs.
 
     Returns:
@@ -143,7 +143,7 @@ def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
     return pairs, np.array(right)
 
 
-def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
+def wilson_lower(right: Integers, taken: Integers) -> Floats:
     """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927).
 
     An end is 0 if nothing was taken.
@@ -156,9 +156,7 @@ def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[
     return np.where(taken > 0, np.maximum(low, 0), 0.0)
 
 
-def lowest_threshold(
-    scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False
-) -> float:
+def lowest_threshold(scores: Scores, right: Mask, precision: float, surely: bool = False) -> float:
     """Return the lowest score above which the share of good pairs reaches `precision`.
 
     It is infinite if there is none. With `surely`, the lower end of the share's 95% interval must
@@ -174,9 +172,7 @@ def lowest_threshold(
     return float(scores[enough[-1]]) if len(enough) else math.inf
 
 
-def suggest(
-    sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores
-) -> list[Cut]:
+def suggest(sample: Scores, right: Mask, precision: float, scores: Scores) -> list[Cut]:
     """Suggest thresholds for a precision, for its 95% interval, and for the best F1.
 
     `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores

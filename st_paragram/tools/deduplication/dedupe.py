@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from st_paragram.core.arrays import Integers, Mask, Vectors
 from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import unequal, wrong_columns
 from st_paragram.core.text.streams import (
@@ -58,10 +59,10 @@ class Deduplicated:
     # (n,): the row of which a removed row is a duplicate; -1 for kept rows
     kept_row: NDArray[np.int32]
     reasons: NDArray[np.int8]  # (n, sides): index in `REASONS`; -1 for a side that was not needed
-    similarities: NDArray[np.float32]  # (n, sides)
+    similarities: Vectors  # (n, sides)
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Which rows are kept, bool (n,)."""
         return self.kept_row < 0
 
@@ -160,7 +161,7 @@ def _sides(name: str, rows: Sequence[str]) -> list[list[str]]:
     return [first, second]
 
 
-def _sizes(lines: Sequence[bytes]) -> NDArray[np.int64]:
+def _sizes(lines: Sequence[bytes]) -> Integers:
     return np.array([len(line) for line in lines], np.int64)
 
 
@@ -185,8 +186,8 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
 
 
 def _decide(
-    columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
+    columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: Integers
+) -> tuple[NDArray[np.int32], NDArray[np.int8], Vectors]:
     """Decide in a given order, int64 (n,), which of n rows are kept."""
     count = len(columns[0])
     views = settings.views(len(columns))
@@ -238,7 +239,7 @@ def _quick_comparison(
     return may_match
 
 
-def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
+def _link(keys: Hashes, order: Integers) -> Links:
     """Return for each row the previous row in an order with the same key, (n,); -1 for none."""
     rows = order[np.argsort(keys[order], kind="stable")]
     same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)

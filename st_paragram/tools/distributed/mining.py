@@ -2,8 +2,9 @@
 
     texts/SIDE/*.parquet       texts in groups by hash (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE/*/*.faiss       index of each part, with its search effort in effort/SIDE/*.json
-                               (IndexVectors)
+    trained/SIDE/*.faiss       index without vectors (TrainIndex)
+    index/SIDE/*.faiss         copies of it with the vectors of consecutive files (IndexVectors)
+    effort/SIDE/*.json         search effort for the sentences of the side (ChooseEffort)
     neighbors/SIDE/*.parquet   neighbors of each sentence on the other side (SearchVectors)
     means/SIDE/*.parquet       mean cosine of each sentence with its neighbors (SearchVectors)
     pairs/SIDE/*.parquet       best pair of each sentence, best first (ScorePairs)
@@ -15,7 +16,7 @@ A side is `source` or `target`. The sentences of a side are numbered in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.pipeline.base import PipelineStep
-from datatrove.utils.batching import batched
+from numpy.typing import NDArray
 from pyarrow.dataset import dataset
 
 from st_paragram.core.files import atomic, read_json, write_json
@@ -32,10 +33,11 @@ from st_paragram.core.folders import make_own_folder
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.neighbors.results import NONE, Vectors
 from st_paragram.tools.neighbors.vectors import Rows
 
 SIDES = ("source", "target")
-SENTENCE = 1 << 10  # bytes of a sentence in an index and in its vectors
+_BLOCK = 1 << 14  # vectors in memory at a time
 
 
 class MiningStep(PipelineStep):
@@ -102,18 +104,38 @@ class Side:
         """Return the numbers of the files that are not empty."""
         return np.flatnonzero(np.diff(self.begins)).tolist()
 
-    def parts(self, memory: int) -> list[list[int]]:
-        """Divide the files into parts: one file, or several that fit into memory."""
-        files = self.files()
-        size = len(files) * memory // (len(self) * SENTENCE)
-        return list(batched(files, max(1, size)))
+    def vectors(self, files: Iterable[int]) -> Iterator[Rows]:
+        """Yield the vectors of files in blocks."""
+        for file in files:
+            table = pq.ParquetFile(self.path("vectors", file))
+            for block in table.iter_batches(_BLOCK, columns=["embedding"]):
+                numbers = block["embedding"].flatten().to_numpy()
+                yield Rows([numbers.reshape(len(block), -1)])
 
-    def vectors(self, files: Iterable[int]) -> Rows:
-        """Read the vectors of files."""
-        paths = [self.path("vectors", file) for file in files]
-        table = pq.read_table(paths, columns=["embedding"])
-        numbers = table["embedding"].combine_chunks().flatten().to_numpy()
-        return Rows([numbers.reshape(len(table), -1)])
+    def sample(self, count: int) -> Rows:
+        """Read the vectors of at least `count` sentences, or all, with equal steps."""
+        step = max(1, len(self) // count)
+        shards = [rows.shards[0][::step].copy() for rows in self.vectors(self.files())]
+        return Rows([np.concatenate(shards)])
+
+    def cosines(self, queries: Vectors, numbers: NDArray[np.int64]) -> Vectors:
+        """Compute the cosines of each query, (n, D), with given sentences, (n, c), -1 for none.
+
+        All vectors are read once, in blocks.
+        """
+        cosines = np.full(numbers.shape, NONE, np.float32)
+        order = np.argsort(numbers, axis=None)
+        ordered = numbers.ravel()[order]
+        begin = 0
+        for rows in self.vectors(self.files()):
+            end = begin + len(rows)
+            first, last = np.searchsorted(ordered, [begin, end])
+            own = order[first:last]
+            own_queries = queries[own // numbers.shape[1]]
+            own_rows = ordered[first:last, None] - begin
+            cosines.flat[own] = rows.cosines(own_queries, own_rows)
+            begin = end
+        return cosines
 
     def take(self, kind: str, name: str, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
         """Read the values of a column for m sentences by number, (m,)."""

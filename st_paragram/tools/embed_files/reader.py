@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.files import content_digest, read_record
 from st_paragram.errors import StoreError, refused
 
@@ -94,11 +95,11 @@ class StoredEmbeddings:
         """Number of rows."""
         return int(self._starts[-1])
 
-    def rows(self, begin: int, end: int) -> NDArray[np.float32]:
+    def rows(self, begin: int, end: int) -> Vectors:
         """Read consecutive rows, float32 (end - begin, D); `end` may be beyond the last row."""
         return self.take(np.arange(begin, min(end, len(self))))
 
-    def take(self, rows: ArrayLike) -> NDArray[np.float32]:
+    def take(self, rows: ArrayLike) -> Vectors:
         """Read rows by number, in any order, float32 (len(rows), D)."""
         wanted = np.asarray(rows, dtype=np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
@@ -111,7 +112,7 @@ class StoredEmbeddings:
             result[places] = shard[wanted[places] - self._starts[number]]
         return result
 
-    def blocks(self, size: int = 1 << 16) -> Iterator[NDArray[np.float32]]:
+    def blocks(self, size: int = 1 << 16) -> Iterator[Vectors]:
         """Yield all rows in order, float32 (size, D); the last block may be smaller."""
         for begin in range(0, len(self), size):
             yield self.rows(begin, begin + size)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats, Integers
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
 from st_paragram.core.text.words import split_words
@@ -29,12 +30,11 @@ from st_paragram.tools.evaluation.retrieval_tasks import (
     read_set_pairs,
     rows_by_text,
 )
-from st_paragram.tools.evaluation.scores import DECIMALS, Floats, Score, embed
+from st_paragram.tools.evaluation.scores import DECIMALS, Score, embed
 from st_paragram.tools.neighbors.results import Vectors
 
 __all__ = ["find", "read", "reference", "score", "tables"]
 
-Rows = NDArray[np.int64]
 Scores = NDArray[np.floating]  # type: ignore[type-arg]
 #: Returns the scores of a slice of the questions for all candidates, (b, m).
 Scorer = Callable[[slice], Scores]
@@ -194,7 +194,7 @@ def answer_measures(task: AnswerTask, scorer: Scorer) -> dict[str, float]:
     return measures
 
 
-def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
+def right_ranks(scores: Scores, right: Sequence[Integers]) -> Floats:
     """Return the rank of the best correct candidate in each row of scores, (b, m).
 
     Ties share their mean rank.

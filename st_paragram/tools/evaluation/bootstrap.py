@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from st_paragram.tools.evaluation.scores import Floats, Score, pearson
+from st_paragram.core.arrays import Floats, Integers
+from st_paragram.tools.evaluation.scores import Score, pearson
 
 RESAMPLES = 10_000
 _MINIMUM_RESAMPLES = 1000
@@ -23,7 +23,7 @@ _TOTAL_DRAWS = 20_000_000  # maximum number of items to draw for all resamples
 _BATCH = 250_000  # items drawn at a time
 _ROUNDING = 1e-12  # smaller differences count as 0, so that two equal systems do not differ
 
-Statistic = Callable[[NDArray[np.int64]], Floats]
+Statistic = Callable[[Integers], Floats]
 Seed = int | tuple[int, ...]
 
 
@@ -62,7 +62,7 @@ def resampled_pearson(
 ) -> Floats:
     """Return Pearson's correlation as in `resampled`, or Spearman's if `form` is `ranks`."""
 
-    def statistic(rows: NDArray[np.int64]) -> Floats:
+    def statistic(rows: Integers) -> Floats:
         return pearson(form(scores[rows]), form(grades[rows]))
 
     return resampled(statistic, len(grades), seed)

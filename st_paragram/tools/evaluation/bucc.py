@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers, Mask
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs, candidate_pairs
@@ -50,7 +50,7 @@ class ComparableTexts:
     source: dict[str, str]  # id -> sentence
     target: dict[str, str]
     # source and target rows that are translations, (g, 2), without repeated pairs
-    gold: NDArray[np.int64]
+    gold: Integers
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def mine(
     return candidates
 
 
-def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:
+def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> Mask:
     """Return whether each candidate is a gold pair, (c,)."""
     width = len(texts.target)
     keys = pairs.source * width + pairs.target
@@ -196,7 +196,7 @@ def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:
 
 
 def by_halves(
-    pairs: ScoredPairs, is_gold: NDArray[np.bool_], texts: ComparableTexts, seed: int = 0
+    pairs: ScoredPairs, is_gold: Mask, texts: ComparableTexts, seed: int = 0
 ) -> Extraction:
     """Choose a threshold on one half of the source sentences, and extract pairs from the other.
 

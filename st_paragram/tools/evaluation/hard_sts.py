@@ -21,12 +21,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.formatting import markdown_table
+from st_paragram.core.settings import read_yaml
 from st_paragram.tools.evaluation import report, sts_sets
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.request import Request
-from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
+from st_paragram.tools.evaluation.scores import Score, correlation, cosines
 from st_paragram.tools.evaluation.sts_sets import YEARS, StsData
 
 _NOTES = (
@@ -85,18 +87,9 @@ class Split:
         return mask
 
 
-SPLITS = (
-    Split("all", "13,023"),
-    Split("Hard+", "-", share=-0.2, lowest_grade=4),
-    Split("Hard-", "-", share=0.2, highest_grade=1),
-    Split("negation", "705", is_negation=True),
-    Split("hard-low-20", "404", share=0.2, highest_grade=2),
-    Split("hard-low-10", "72", share=0.1, highest_grade=1),
-    Split("hard-high-20", "937", share=-0.2, lowest_grade=3),
-    Split("hard-high-10", "159", share=-0.1, lowest_grade=4),
-    Split("easy-high-20", "1,380", share=-0.2, highest_grade=2),
-    Split("easy-low-20", "2,079", share=0.2, lowest_grade=3),
-)
+SPLITS: list[Split] = []
+for _name, _fields in read_yaml(Path(__file__).with_name("hard_sts.yaml")).items():
+    SPLITS.append(Split(_name, **_fields))
 
 
 @dataclass(frozen=True)

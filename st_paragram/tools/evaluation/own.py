@@ -15,6 +15,7 @@ from unicodedata import normalize
 
 import numpy as np
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import source_of
@@ -31,7 +32,6 @@ from st_paragram.tools.evaluation.ranking import ranking_measures, search
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.retrieval_sets import RetrievalSet, read_retrieval_set
 from st_paragram.tools.evaluation.scores import (
-    Floats,
     Score,
     cosines,
     embed,

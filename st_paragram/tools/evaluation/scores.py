@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from st_paragram.core.arrays import Floats, Integers
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import read_json, write_json
@@ -28,9 +29,6 @@ logger = logging.getLogger(__name__)
 
 DECIMALS = 6  # of a cosine; later digits are float32 rounding errors, which must not rank pairs
 _CONSTANT = 1e-20  # sum of squares at or below which values are constant
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def cosines(model: TextEncoder, pairs: GradedPairs | Translations) -> Floats:
 
 def nearest_both_ways_of_known(
     first: Vectors, second: Vectors, k: int, margin: Margin = Margin.ABSOLUTE
-) -> tuple[Rows, Rows]:
+) -> tuple[Integers, Integers]:
     """Find the best by a margin of the k nearest neighbors on the other side, for both sides.
 
     Args:

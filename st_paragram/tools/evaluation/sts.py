@@ -21,10 +21,11 @@ from itertools import chain
 
 import numpy as np
 
+from st_paragram.core.arrays import Floats
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.bootstrap import resampled_pearson, with_interval
-from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
+from st_paragram.tools.evaluation.scores import Score, correlation, cosines
 from st_paragram.tools.evaluation.sts_sets import (
     INFOS,
     SETS,

@@ -12,49 +12,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.core.files import write_text
 from st_paragram.errors import DownloadError, TextError, refused
 from st_paragram.tools.evaluation.files import graded_pairs, read_graded_pairs
 from st_paragram.tools.evaluation.known_sets import name_of_graded
-from st_paragram.tools.evaluation.sts_sets import INFOS, SMT, SetInfo
+from st_paragram.tools.evaluation.sts_sets import ENTRIES, INFOS, SMT, SetInfo
 
 _LARGEST_MEMBER = 1 << 24  # bytes; the largest has 1 MB
 _STSB_ARCHIVE = "Stsbenchmark.tar.gz"
-
-
-@dataclass(frozen=True)
-class _Archives:
-    """Where the sentences and grades of a year are: archives and patterns of members."""
-
-    sentences: str
-    sentences_member: str
-    grades: str
-    grades_member: str
-
-
-def _one_archive(name: str, folder: str, prefix: str = "STS") -> _Archives:
-    sentences = f"{folder}/{prefix}.input.{{stem}}.txt"
-    grades = f"{folder}/{prefix}.gs.{{stem}}.txt"
-    return _Archives(name, sentences, name, grades)
-
-
-_YEARS = {
-    "2012": _one_archive("STS2012-en-test.zip", "test-gold"),
-    "2013": _one_archive("STS2013-en-test.zip", "test-gs"),
-    "2014": _one_archive("STS2014-en-test.zip", "sts-en-test-gs-2014"),
-    "2015": _one_archive("STS2015-en-test.zip", "test_evaluation_task2a"),
-    "2016": _one_archive("STS2016-en-test.zip", "sts2016-english-with-gs-v1.0", prefix="STS2016"),
-    "2017": _Archives(
-        "Sts2017.eval.v1.1.zip",
-        "STS2017.eval.v1.1/STS.input.{stem}.txt",
-        "Sts2017.gs.zip",
-        "STS2017.gs/STS.gs.{stem}.txt",
-    ),
-}
-_SURPRISES = ("2012/OnWN", "2012/SMTnews")  # "surprise.OnWN" in the archive
 
 
 def write_sets(archives: Path, output: Path) -> list[Path]:
@@ -110,12 +77,12 @@ def _rows(archives: Path, info: SetInfo) -> Iterator[list[str]]:
             # genre, file, year and number come first, notes on the license last
             yield [cell.strip() for cell in line.split("\t")[4:7]]
         return
-    year = _YEARS[info.benchmark]
-    stem = f"surprise.{info.stem}" if info.key in _SURPRISES else info.stem
-    sentences = _lines(archives / year.sentences, year.sentences_member.format(stem=stem))
-    grades = _lines(archives / year.grades, year.grades_member.format(stem=stem))
+    stem = info.archived or info.stem
+    lines = {}
+    for part, (archive, member) in ENTRIES[info.benchmark]["archives"].items():
+        lines[part] = _lines(archives / archive, member.format(stem=stem))
     # only the first half of the Turkish pairs has grades
-    for line, grade in zip(sentences, grades, strict=False):
+    for line, grade in zip(lines["sentences"], lines["grades"], strict=False):
         if grade.strip():
             yield [grade.strip(), *(cell.strip() for cell in line.split("\t")[:2])]
 

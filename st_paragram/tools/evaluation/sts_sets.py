@@ -1,7 +1,6 @@
 """The sets of STS 2012-2017 and of the STS Benchmark, in a folder or on the Hugging Face hub.
 
-Numbers of pairs are those of the published gold: Agirre et al. 2012-2016 (SemEval task 6, *SEM
-shared task, tasks 10, 2, 1), Cer et al. 2017.
+`sts_sets.yaml` describes the sets.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.tools.evaluation.files import (
@@ -34,7 +34,8 @@ class SetInfo:
     benchmark: str  # a year or "stsb"
     name: str  # such as "MSRpar", "es-en" or "dev"
     pairs: int  # official number of graded pairs
-    stem: str  # stem of the file name
+    stem: str  # stem of the file name; by default the name
+    archived: str = ""  # the same in the organizers' archive, if it is another
     mteb: str = ""  # mteb's name of the set, if mteb scores it separately
     split: str = "test"  # split of the data set on the hub; empty if the set is not there
 
@@ -49,68 +50,21 @@ class SetInfo:
         return self.benchmark if self.benchmark == "stsb" else f"sts{self.benchmark}"
 
 
-_PAIRS = {
-    "2012": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
-    "2013": {"FNWN": 189, "headlines": 750, "OnWN": 561, "SMT": 750},
-    "2014": {
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "OnWN": 750,
-        "tweet-news": 750,
-    },
-    "2015": {
-        "answers-forums": 375,
-        "answers-students": 750,
-        "belief": 375,
-        "headlines": 750,
-        "images": 750,
-    },
-    "2016": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
-}
+#: Benchmark -> its entry in `sts_sets.yaml`.
+ENTRIES = read_yaml(Path(__file__).with_name("sts_sets.yaml"))
 #: Benchmark -> its sets, in the official order.
 SETS: dict[str, list[SetInfo]] = {}
-for _year, _counts in _PAIRS.items():
-    SETS[_year] = [SetInfo(_year, name, count, stem=name) for name, count in _counts.items()]
-SETS["2017"] = [
-    SetInfo("2017", "ar-ar", 250, stem="track1.ar-ar", mteb="STS17/ar-ar"),
-    SetInfo("2017", "ar-en", 250, stem="track2.ar-en", mteb="STS17/en-ar"),
-    SetInfo("2017", "es-es", 250, stem="track3.es-es", mteb="STS17/es-es"),
-    SetInfo("2017", "es-en", 250, stem="track4a.es-en", mteb="STS17/es-en"),
-    # sentences from WMT's quality estimation; not in mteb
-    SetInfo("2017", "es-en-4b", 250, stem="track4b.es-en", split=""),
-    SetInfo("2017", "en-en", 250, stem="track5.en-en", mteb="STS17/en-en"),
-    SetInfo("2017", "tr-en", 250, stem="track6.tr-en", mteb="STS17/en-tr"),
-]
-SETS["stsb"] = [
-    SetInfo("stsb", "train", 5749, stem="en-train", split="train"),
-    SetInfo("stsb", "dev", 1500, stem="en-dev", split="validation"),
-    SetInfo("stsb", "test", 1379, stem="en-test", mteb="STSBenchmark"),
-]
+for _benchmark, _entry in ENTRIES.items():
+    SETS[_benchmark] = []
+    for _name, _fields in _entry["sets"].items():
+        SETS[_benchmark].append(SetInfo(_benchmark, _name, **{"stem": _name} | _fields))
 INFOS = {info.key: info for info in chain.from_iterable(SETS.values())}
-YEARS = tuple(_PAIRS)
+YEARS = ("2012", "2013", "2014", "2015", "2016")
 SMT = "2013/SMT"
 NOT_SCORED = "stsb/train"  # unless requested by its key
 # bytes; larger files, such as mined text with scores, are not sets
 _LONGEST_ROW = 1 << 16
 _LARGEST_FILE = 1 << 22
-#: Benchmark -> data set on the hub; the sets of a year are combined there, without their names.
-_HUB = {
-    "2012": HubData("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
-    "2013": HubData("mteb/sts13-sts", "7e90230a92c190f1bf69ae9002b8cea547a64cca"),
-    "2014": HubData("mteb/sts14-sts", "6031580fec1f6af667f0bd2da0a551cf4f0b2375"),
-    "2015": HubData("mteb/sts15-sts", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3"),
-    "2016": HubData("mteb/sts16-sts", "4d8694f8f0e0100860b497b999b3dbed754a0513"),
-    "2017": HubData("mteb/sts17-crosslingual-sts", "faeb762787bd10488a50c8b5be4a3b82e411949c"),
-    "stsb": HubData("mteb/stsbenchmark-sts", "b0fddb56ed78048fa8b90373c8a3cfc37b684831"),
-}
 
 
 def select_sets(names: Sequence[str] = ()) -> list[SetInfo]:
@@ -325,13 +279,14 @@ def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
 
 def _load(benchmark: str, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
     """Load sets from the hub, or a year in one piece."""
+    hub = HubData(*ENTRIES[benchmark]["hub"])
     if benchmark in YEARS:
-        return {benchmark: _graded(benchmark, _HUB[benchmark].load())}
+        return {benchmark: _graded(benchmark, hub.load())}
     sets = {}
     for info in infos:
         if info.split:
             subset = info.mteb.partition("/")[2] or None
-            rows = _HUB[benchmark].load(subset, info.split)
+            rows = hub.load(subset, info.split)
             sets[info.key] = _graded(info.key, rows)
     return sets
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,24 +41,10 @@ STRENGTHS = [2.0**power for power in range(-12, 0, 2)]
 Labels = NDArray[np.str_]
 
 
-@dataclass(frozen=True)
-class TaskFiles:
-    """The files of a task."""
-
-    train: str  # all sentences of a task that is cross-validated
-    dev: str = ""
-    test: str = ""
-    scored: int = 0  # number of scored sentences in the published task
-
-
-TASKS = {
-    "MR": TaskFiles("MR.tsv", scored=10_662),
-    "CR": TaskFiles("CR.tsv", scored=3_775),
-    "SUBJ": TaskFiles("SUBJ.tsv", scored=10_000),
-    "MPQA": TaskFiles("MPQA.tsv", scored=10_606),
-    "TREC": TaskFiles("TREC.train.tsv", test="TREC.test.tsv", scored=500),
-    "SST2": TaskFiles("SST2.train.tsv", dev="SST2.dev.tsv", test="SST2.test.tsv", scored=1_821),
-}
+#: Task -> number of scored sentences in the published task.
+SCORED = {"MR": 10_662, "CR": 3_775, "SUBJ": 10_000, "MPQA": 10_606, "TREC": 500, "SST2": 1_821}
+#: Parts of the tasks that are not cross-validated. The others are one file, as a `train` part.
+PARTS = {"TREC": ("train", "test"), "SST2": ("train", "dev", "test")}
 
 
 @dataclass(frozen=True)
@@ -94,17 +80,19 @@ class Examples:
 Tasks = dict[str, Task]  # by name
 
 
-def find(data: Path, benchmark: str) -> dict[str, Path]:
-    """Return task -> file of its training sentences, for the tasks with all files in a folder.
+def find(data: Path, benchmark: str) -> dict[str, dict[str, Path | None]]:
+    """Return task -> part -> file, for the tasks with all files in a folder.
 
     The files are in the subfolder `transfer` or in the data folder itself.
     """
     folder = inner_folder(data, "transfer")
     tasks = {}
-    for name, files in TASKS.items():
-        names = {files.train, files.dev, files.test} - {""}
-        if all(packed(folder / file) for file in names):
-            tasks[name] = folder / files.train
+    for name in SCORED:
+        files = {"train": packed(folder / f"{name}.tsv")}
+        if name in PARTS:
+            files = {part: packed(folder / f"{name}.{part}.tsv") for part in PARTS[name]}
+        if all(files.values()):
+            tasks[name] = files
     return tasks
 
 
@@ -113,20 +101,21 @@ def read(request: Request) -> Tasks:
     tasks = find(request.folder, "transfer")
     request.check_found(tasks, "files are named like MR.tsv and TREC.train.tsv")
     require("sklearn", "probing", "transfer")
-    return {name: _read_task(path.parent, TASKS[name]) for name, path in tasks.items()}
+    return {name: _read_task(files) for name, files in tasks.items()}
 
 
-def _read_task(folder: Path, files: TaskFiles) -> Task:
-    return Task(
-        _read_sentences(folder, files.train, minimum=1 if files.dev else FOLDS),
-        dev=_read_sentences(folder, files.dev) if files.dev else None,
-        test=_read_sentences(folder, files.test) if files.test else None,
-    )
+def _read_task(files: Mapping[str, Path | None]) -> Task:
+    parts = {}
+    for part, path in files.items():
+        minimum = 0
+        if part == "train":
+            minimum = 1 if "dev" in files else FOLDS
+        parts[part] = _read_sentences(path, minimum)
+    return Task(**parts)
 
 
-def _read_sentences(folder: Path, file: str, minimum: int = 0) -> Sentences:
+def _read_sentences(path: Path | None, minimum: int) -> Sentences:
     """Read a file; with a minimum, it must have two labels, each with so many sentences."""
-    path = packed(folder / file)
     assert path is not None  # `find` checks it
     sentences = Sentences([], [])
     for number, (label, text) in read_cells(path, 2, 2):
@@ -179,7 +168,7 @@ def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
     """Yield one table, and a note on altered data."""
     altered = []
     for name, task in tasks.items():
-        if len(task.scored.labels) != TASKS[name].scored:
+        if len(task.scored.labels) != SCORED[name]:
             altered.append(name)
     yield from report.section(
         "Transfer: accuracy x 100 of a logistic regression on frozen embeddings",

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.languages import LANGUAGES, LARGE_LANGUAGES
 from st_paragram.core.text.parallel import TextSource
@@ -38,8 +38,6 @@ from st_paragram.tools.evaluation.parallel_sets import (
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score, embed, nearest_both_ways_of_known
 from st_paragram.tools.neighbors.results import Vectors
-
-Rows = NDArray[np.int64]
 
 ENGLISH = "eng"
 ERROR = "error"  # of nearest neighbors by cosine, mean of both directions, as in the papers
@@ -209,7 +207,7 @@ def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
     }
 
 
-def weighted_f1(nearest: Rows) -> float:
+def weighted_f1(nearest: Integers) -> float:
     """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged.
 
     If the nearest neighbor of a sentence is right, its class has recall 1 and, if c sentences in
@@ -221,7 +219,7 @@ def weighted_f1(nearest: Rows) -> float:
     return float(np.where(is_right, 2 / (1 + choices), 0.0).mean())
 
 
-def _error(nearest: Rows) -> float:
+def _error(nearest: Integers) -> float:
     """Return the share of sentences whose nearest neighbor is not their translation."""
     return float((nearest != np.arange(len(nearest))).mean())
 

@@ -94,60 +94,23 @@ class Index:
         # equal sizes: a small last part would not fill its lists
         count = math.ceil(len(corpus) / max_rows)
         self.parts: list[tuple[int, Any]] = []
-        faiss = _faiss()
         for begin, end in blocks(len(corpus), math.ceil(len(corpus) / count)):
             build = partial(self._build, begin, end, settings.seed)
             path = make(folder / f"{begin:09d}.faiss", build)
-            try:
-                self.parts.append((begin, faiss.read_index(str(path), faiss.IO_FLAG_MMAP)))
-            # a damaged file may ask for any amount of memory
-            except (RuntimeError, MemoryError) as error:
-                raise MiningError(
-                    f"{path}: not an index that faiss can read ({_reason(error)}); remove it and"
-                    " start again"
-                ) from error
+            self.parts.append((begin, open_index(path)))
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
         """Train an index on a sample of rows, add all rows, and write it.
 
         Its ids are rows minus `begin`.
         """
-        faiss = _faiss()
-        with self._refused(f"cannot be built from {counted(end - begin, 'sentence')}"):
-            index = faiss.index_factory(self.corpus.dim, self.factory, faiss.METRIC_INNER_PRODUCT)
-            if not index.is_trained:
-                self._train(index, begin, end, seed)
+        index = trained_index(self.factory, self.corpus, begin=begin, end=end, seed=seed)
+        with refused_index(
+            self.factory, f"cannot be built from {counted(end - begin, 'sentence')}"
+        ):
             for first, last in blocks(end - begin, _ADD_ROWS):
                 index.add(self.corpus.rows(begin + first, begin + last))
-        try:
-            faiss.write_index(index, str(path))
-        except RuntimeError as error:  # raised by faiss if the disk is full
-            raise OSError(_reason(error)) from error
-
-    def _train(self, index: Any, begin: int, end: int, seed: int) -> None:
-        rows = end - begin
-        clusters = _ROWS_FOR_CODES
-        ivf = _faiss().try_extract_index_ivf(index)
-        if ivf is not None:
-            clusters = ivf.nlist
-            ivf.cp.niter = _ROUNDS
-            if rows < clusters:
-                raise SettingsError(
-                    f"index {self.factory!r} has {counted(clusters, 'list')}, but there are {rows}"
-                    " sentences; give fewer lists, or Flat"
-                )
-        sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
-        index.train(self.corpus.take(np.sort(sample) + begin))
-
-    @contextmanager
-    def _refused(self, what: str) -> Iterator[None]:
-        """Turn the errors of faiss, and missing memory, into one line that names the index."""
-        try:
-            yield
-        except (RuntimeError, MemoryError) as error:
-            raise SettingsError(
-                f"index {self.factory!r} {what}: {_reason(error)}; give another index, or Flat"
-            ) from error
+        write_index(index, path)
 
     @property
     def most_effort(self) -> float:
@@ -163,14 +126,13 @@ class Index:
 
         It has no effect on other kinds.
         """
-        faiss = _faiss()
+        self.effort = effort
         for _, index in self.parts:
-            ivf = faiss.try_extract_index_ivf(index)
-            inner = faiss.downcast_index(index)
-            if ivf is not None:
-                ivf.nprobe = min(effort, ivf.nlist)
-            elif hasattr(inner, "hnsw"):
-                inner.hnsw.efSearch = effort
+            set_effort(index, effort)
+
+    def nearest(self, queries: Vectors, k: int) -> Neighbors:
+        """Compare queries, (n, D), with all rows."""
+        return exact(queries, self.corpus, k)
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
         """Find up to k neighbors of queries, float32 (n, D), unit vectors."""
@@ -187,13 +149,79 @@ class Index:
         for begin, index in self.parts:
             max_rows = min(count, index.ntotal)
             blocks_of_rows = []
-            with self._refused("cannot be searched"):
+            with refused_index(self.factory, "cannot be searched"):
                 for first, last in blocks(len(queries), _QUERIES):
                     _, rows = index.search(queries[first:last], max_rows)
                     blocks_of_rows.append(rows)
             rows = np.concatenate(blocks_of_rows)
             parts.append(np.where(rows < 0, -1, rows + begin))
         return np.concatenate(parts, axis=1)
+
+
+def trained_index(factory: str, corpus: Rows, *, begin: int, end: int, seed: int) -> Any:
+    """Make an empty index, trained on a sample of the rows `begin` to `end` of a corpus."""
+    faiss = _faiss()
+    rows = end - begin
+    with refused_index(factory, f"cannot be built from {counted(rows, 'sentence')}"):
+        index = faiss.index_factory(corpus.dim, factory, faiss.METRIC_INNER_PRODUCT)
+        if index.is_trained:
+            return index
+        clusters = _ROWS_FOR_CODES
+        ivf = faiss.try_extract_index_ivf(index)
+        if ivf is not None:
+            clusters = ivf.nlist
+            ivf.cp.niter = _ROUNDS
+            if rows < clusters:
+                raise SettingsError(
+                    f"index {factory!r} has {counted(clusters, 'list')}, but there are {rows}"
+                    " sentences; give fewer lists, or Flat"
+                )
+        sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
+        index.train(corpus.take(np.sort(sample) + begin))
+    return index
+
+
+def write_index(index: Any, path: Path) -> None:
+    """Write an index to a file."""
+    try:
+        _faiss().write_index(index, str(path))
+    except RuntimeError as error:  # raised by faiss if the disk is full
+        raise OSError(_reason(error)) from error
+
+
+def open_index(path: Path) -> Any:
+    """Open an index, memory-mapped if faiss can do that."""
+    faiss = _faiss()
+    try:
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
+    # a damaged file may ask for any amount of memory
+    except (RuntimeError, MemoryError) as error:
+        raise MiningError(
+            f"{path}: not an index that faiss can read ({_reason(error)}); remove it and start"
+            " again"
+        ) from error
+
+
+def set_effort(index: Any, effort: int) -> None:
+    """Set the search effort of an index of faiss, see `Index.set_effort`."""
+    faiss = _faiss()
+    ivf = faiss.try_extract_index_ivf(index)
+    inner = faiss.downcast_index(index)
+    if ivf is not None:
+        ivf.nprobe = min(effort, ivf.nlist)
+    elif hasattr(inner, "hnsw"):
+        inner.hnsw.efSearch = effort
+
+
+@contextmanager
+def refused_index(factory: str, what: str) -> Iterator[None]:
+    """Turn the errors of faiss, and missing memory, into one line that names the index."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        raise SettingsError(
+            f"index {factory!r} {what}: {_reason(error)}; give another index, or Flat"
+        ) from error
 
 
 def _reason(error: Exception) -> str:
@@ -251,7 +279,7 @@ def find_effort(
     def without_self(neighbors: Neighbors) -> Neighbors:
         return neighbors.without_self(rows) if own else neighbors
 
-    nearest = without_self(exact(sample, index.corpus, k + own))
+    nearest = without_self(index.nearest(sample, k + own))
     tried: dict[str, tuple[float, float]] = {}
     for effort in _EFFORTS:
         index.set_effort(effort)

@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
 import prometheus_client as prometheus
-from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
-Rows = NDArray[np.float32]  # (n, D)
+from st_paragram.core.arrays import Integers, Mask, Vectors
+
+Rows = Vectors  # (n, D)
 Way = tuple[str, str | None]  # how to encode: kind of the texts, and name of a prompt
 BATCH_TEXTS = 4096  # texts encoded together
 MAX_WAITING = 32_768  # texts waiting to be encoded
@@ -40,8 +40,8 @@ class Encoded(NamedTuple):
 
     rows: Rows
     units: Rows
-    known: NDArray[np.bool_]
-    tokens: NDArray[np.int64]
+    known: Mask
+    tokens: Integers
 
     def part(self, texts: slice) -> Encoded:
         """Return the embeddings of some of the texts."""

@@ -9,9 +9,9 @@ from typing import Any
 from unicodedata import category
 
 import numpy as np
-from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
+from st_paragram.core.arrays import Integers
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import batch_size, load_encoder
 from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled, tokenizer_of
@@ -172,10 +172,10 @@ class ServedModel:
         known = known_embeddings(self.encoder, texts, rows, method=method, prompt_name=prompt_name)
         return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 
-    def _token_counts(self, texts: list[str]) -> NDArray[np.int64]:
+    def _token_counts(self, texts: list[str]) -> Integers:
         """Return the numbers of tokens of texts that were just embedded, (n,)."""
         if self._tokenizer is not None:
-            counts: NDArray[np.int64] = self._tokenizer.counts()
+            counts: Integers = self._tokenizer.counts()
             return counts
         # takes little time compared with a network
         features = self.encoder.preprocess(texts)
@@ -191,7 +191,7 @@ class _CountingTokenizer(threading.local):
 
     def __init__(self, tokenizer: Any) -> None:
         self._encode = tokenizer.encode_rows
-        self._counts = list[NDArray[np.int64]]()
+        self._counts = list[Integers]()
 
     def encode_rows(self, texts: list[str], max_length: int | None, threads: int) -> Any:
         ids, offsets = self._encode(texts, max_length, threads)
@@ -202,7 +202,7 @@ class _CountingTokenizer(threading.local):
         """Forget earlier texts, such as those of a request that failed."""
         self._counts = []
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Integers:
         """Return the numbers of tokens of the n texts since `begin`, (n,)."""
         return np.concatenate(self._counts)
 

@@ -41,7 +41,7 @@ def test_the_command_makes_a_directory_that_commands_take(run, capsys, caplog):
     assert run() == 0
     out = capsys.readouterr().out
     assert (
-        "training on pairs.tsv: 300 pairs, 1 epochs" in caplog.messages
+        "training on pairs.tsv: 300 pairs, 1 epoch" in caplog.messages
         and "; model in bgt-es\n" in out
     )
     assert not Path("bgt-es.checkpoints").exists()

@@ -23,15 +23,17 @@ from st_paragram.core.sample import sample_pairs
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.distributed import mining
+from st_paragram.tools.distributed import mining, search
 from st_paragram.tools.distributed.mining import (
     SIDES,
     Side,
     make_mining_folder,
     write_table,
 )
+from st_paragram.tools.distributed.search import DividedIndex
 from st_paragram.tools.neighbors.exact import exact
-from st_paragram.tools.neighbors.results import Neighbors
+from st_paragram.tools.neighbors.results import Neighbors, Vectors
+from st_paragram.tools.neighbors.vectors import UnitRows
 
 FILES = 3
 #: More lines: a blank, one without letters, one without a known token, repetitions.
@@ -75,22 +77,25 @@ def vectors(texts: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def folder(vectors: Path, tmp_path: Path) -> Path:
-    """The same embeddings in a folder for results."""
+def folder(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same embeddings in a folder for results; an index has a copy per file."""
+    monkeypatch.setattr(search, "_COPY", 15 // FILES)
     (tmp_path / "vectors").symlink_to(vectors / "vectors")
     return tmp_path
 
 
-@pytest.fixture
-def parts_of_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mining, "SENTENCE", 1 << 40)
+def index(folder: Path, side: str, settings: MiningSettings) -> None:
+    """Train an index, and make copies of it."""
+    run(distributed.TrainIndex(folder, side, settings), tasks=1)
+    run(distributed.IndexVectors(folder, side))
 
 
 def mined(folder: Path, settings: MiningSettings) -> list[tuple[float, str, str]]:
     """Run all steps from the embeddings on, and return the pairs."""
     for side in SIDES:
-        run(distributed.IndexVectors(folder, side, settings))
+        index(folder, side, settings)
     for side in SIDES:
+        run(distributed.ChooseEffort(folder, side, settings), tasks=1)
         run(distributed.SearchVectors(folder, side, settings))
     for side in SIDES:
         run(distributed.ScorePairs(folder, side, settings))
@@ -135,7 +140,7 @@ def test_sentences_are_distinct_and_known(vectors: Path, texts: dict[str, list[s
     ],
 )
 def test_pairs_are_those_of_mine(
-    folder: Path, texts: dict[str, list[str]], settings: MiningSettings, parts_of_one_file: None
+    folder: Path, texts: dict[str, list[str]], settings: MiningSettings
 ) -> None:
     for side in SIDES:
         (folder / side).write_text("\n".join(texts[side]) + "\n", encoding="utf-8")
@@ -212,36 +217,102 @@ def test_scores_and_matches_are_those_of_candidate_pairs(tmp_path: Path, margin:
     assert written[0][1] == f"source {file} {source - (5 if file else 0)}"
 
 
-def test_the_search_effort_is_the_first_with_enough_recall(
-    folder: Path, parts_of_one_file: None
+def all_vectors(side: Side) -> Vectors:
+    return np.concatenate([rows.rows(0, len(rows)) for rows in side.vectors(side.files())])
+
+
+def test_files_of_an_index_have_the_same_lists_and_all_vectors(folder: Path) -> None:
+    side = Side(folder, "target")
+    index(folder, "target", MiningSettings(index="IVF8,Flat"))
+    trained: Any = faiss.read_index(str(side.path("trained", 0, ".faiss")))
+    assert trained.ntotal == 0
+    stored = []
+    for path in side.paths("index"):
+        part: Any = faiss.read_index(str(path))
+        assert part.ntotal > 0
+        centroids = part.quantizer.reconstruct_n(0, 8)
+        np.testing.assert_array_equal(centroids, trained.quantizer.reconstruct_n(0, 8))
+        part.make_direct_map()
+        stored.append(part.reconstruct_n(0, part.ntotal))
+    assert len(stored) == FILES
+    np.testing.assert_array_equal(np.concatenate(stored), all_vectors(side))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_the_number_of_copies_does_not_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, copies: int
 ) -> None:
-    queries = Side(folder, "source").vectors([0])
-    sample = queries.rows(0, len(queries))
+    monkeypatch.setattr(search, "_COPY", 15 // copies)
+    settings = MiningSettings(index="IVF8,Flat", recall=1)
+    run(distributed.TrainIndex(folder, "target", settings), tasks=1)
+    run(distributed.IndexVectors(folder, "target"), tasks=2)
     target = Side(folder, "target")
+    assert len(target.paths("index")) == copies
+    queries = all_vectors(Side(folder, "source"))
+    divided = DividedIndex(target)
+    divided.set_effort(8)
+    neighbors = divided.search(queries, 3)
+    expected = exact(queries, UnitRows(all_vectors(target)), 3)
+    np.testing.assert_allclose(neighbors.similarities, expected.similarities, atol=1e-6)
+    np.testing.assert_array_equal(neighbors.indices[:, 0], expected.indices[:, 0])
+
+
+@pytest.mark.parametrize("factory", ["IVF8,PQ64x4fs", "IVF8,SQ8", "HNSW8", "SQ8"])
+def test_blocks_of_queries_do_not_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, factory: str
+) -> None:
+    index(folder, "target", MiningSettings(index=factory))
+    divided = DividedIndex(Side(folder, "target"))
+    divided.set_effort(4)
+    queries = all_vectors(Side(folder, "source"))
+    whole = divided.candidates(queries, 20)
+    monkeypatch.setattr(search, "_LISTS", 4 * 50)
+    monkeypatch.setattr(search, "_QUERIES", 7)
+    np.testing.assert_array_equal(divided.candidates(queries, 20), whole)
+
+
+def test_cosines_and_samples_are_those_of_all_vectors(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "_BLOCK", 16)
+    side = Side(folder, "target")
+    vectors = all_vectors(side)
+    random = np.random.default_rng(0)
+    numbers = random.integers(-1, len(side), (9, 5))
+    queries = vectors[:9]
+    expected = np.einsum("nd,ncd->nc", queries, vectors[numbers])
+    expected[numbers < 0] = -1
+    np.testing.assert_allclose(side.cosines(queries, numbers), expected, atol=1e-6)
+    sample = side.sample(len(side) // 4)
+    rows = sample.rows(0, len(sample))
+    assert len(side) // 4 <= len(rows) < len(side) // 2
+    np.testing.assert_array_equal(rows[:4], vectors[:16:4])
+    assert len(side.sample(10_000)) == len(side)
+
+
+def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None:
+    queries = all_vectors(Side(folder, "source"))
+    target = Side(folder, "target")
+    nearest = exact(queries, UnitRows(all_vectors(target)), 1).indices[:, 0]
+    index(folder, "target", MiningSettings(index="IVF16,SQfp16"))
+    divided = DividedIndex(target)
     for recall in (0.5, 0.9, 1):
-        settings = MiningSettings(index="IVF16,SQfp16", recall=recall)
-        tmp = folder / f"{recall}"
-        tmp.mkdir()
-        (tmp / "vectors").symlink_to(folder / "vectors")
-        run(distributed.IndexVectors(tmp, "target", settings), tasks=2)
-        for file in target.files():
-            corpus = target.vectors([file])
-            (path,) = (tmp / f"index/target/0000{file}").glob("*.faiss")
-            index: Any = faiss.read_index(str(path))
-            assert index.ntotal == len(corpus)
-            nearest = exact(sample, corpus, 1).indices[:, 0]
-            effort = json.loads((tmp / f"effort/target/0000{file}.json").read_text())
-            recalls = {}
-            for index.nprobe in (effort // 2, effort):
-                _, numbers = index.search(sample, 1)
-                recalls[index.nprobe] = (numbers[:, 0] == nearest).mean()
-            assert recalls[effort] >= recall - 0.01
-            assert effort == 4 or recalls[effort // 2] < recall
+        run(distributed.ChooseEffort(folder, "source", MiningSettings(recall=recall)), tasks=1)
+        effort = json.loads((folder / "effort/source/00000.json").read_text())
+        recalls = {}
+        for tried in (effort // 2, effort):
+            divided.set_effort(tried)
+            found = divided.candidates(queries, len(target))
+            recalls[tried] = (found == nearest[:, None]).any(axis=1).mean()
+        assert recalls[effort] >= recall
+        assert effort == 4 or recalls[effort // 2] < recall
 
 
-def test_a_failed_task_is_done_again(folder: Path, parts_of_one_file: None) -> None:
-    path = folder / "effort/target"
-    (path / "00001.json").mkdir(parents=True)  # this task cannot write
+def test_a_failed_task_is_done_again(folder: Path) -> None:
+    run(distributed.TrainIndex(folder, "target"), tasks=1)
+    path = folder / "index/target"
+    (path / ".00001.faiss.part").mkdir(parents=True)  # not ours, so this task cannot write
+    (path / ".00001.faiss.part/notes").write_text("mine")
 
     def executor() -> LocalPipelineExecutor:
         step = distributed.IndexVectors(folder, "target")
@@ -249,14 +320,15 @@ def test_a_failed_task_is_done_again(folder: Path, parts_of_one_file: None) -> N
             [step], tasks=FILES, workers=1, logging_dir=str(folder / "logs")
         )
 
-    with pytest.raises(OSError, match=r"00001\.json"):
+    with pytest.raises(ParagramError, match=r"00001\.faiss"):
         executor().run()
-    first = (path / "00000.json").stat()
+    first = (path / "00000.faiss").stat()
     assert executor().get_incomplete_ranks() == [1, 2]
-    (path / "00001.json").rmdir()
+    (path / ".00001.faiss.part/notes").unlink()
+    (path / ".00001.faiss.part").rmdir()
     executor().run()
     assert not executor().get_incomplete_ranks()
-    assert (path / "00000.json").stat() == first
+    assert (path / "00000.faiss").stat() == first
     assert len(list(path.iterdir())) == FILES
 
 
@@ -265,20 +337,12 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         distributed.IndexVectors(folder, "es")
     with pytest.raises(SettingsError, match="cannot be mined on many machines"):
         distributed.ScorePairs(folder, settings=MiningSettings(paraphrase=True))
-    with pytest.raises(MiningError, match="nothing: no target sentences; run EmbedTexts"):
-        run(distributed.IndexVectors(tmp_path / "nothing"), tasks=1)
-
-
-def test_parts_have_as_many_files_as_fit_into_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_side(tmp_path, "source", [5, 0, 5, 5, 5])
-    side = Side(tmp_path, "source")
-    monkeypatch.setattr(mining, "SENTENCE", 10)
-    assert side.parts(10) == [[0], [2], [3], [4]]
-    assert side.parts(100) == [[0, 2], [3, 4]]
-    assert side.parts(199) == [[0, 2, 3], [4]]
-    assert len(side.vectors([2, 3])) == 10
+    with pytest.raises(MiningError, match="nothing: no source sentences; run EmbedTexts"):
+        run(distributed.TrainIndex(tmp_path / "nothing"), tasks=1)
+    run(distributed.TrainIndex(folder, "target"), tasks=1)
+    (folder / "trained/target/00000.faiss").write_bytes(b"IwFl")
+    with pytest.raises(MiningError, match=r"00000\.faiss: not an index that faiss can read"):
+        DividedIndex(Side(folder, "target"))
 
 
 def test_the_folder_of_a_run_has_its_options_and_no_other_files(tmp_path: Path) -> None:
