@@ -28,8 +28,8 @@ def load(
     installation without compiled kernels.
 
     Args:
-        name: A path, `p-sp-mini`, `p-sp-base`, `p-sp-es` (ar, de, es, fr, ru, tr, zh), or a hub id
-            `owner/name` or `owner/name@revision`.
+        name: A path, `p-sp-mini`, `p-sp-base`, `p-sp-large`, `p-sp-es` (or another language of
+            p-sp-large), or a hub id `owner/name` or `owner/name@revision`.
         device: Torch device; None: chosen by sentence-transformers.
         truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only
             these: it is smaller, faster and less accurate.

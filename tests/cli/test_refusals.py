@@ -95,7 +95,7 @@ REFUSED = {
     "align --source en.txt --target empty --output new.tsv": "empty",
     "align --documents list --output new.tsv": "list, row 2: none: No such file",
     "search eval query": "eval: not a search index",
-    "export all-MiniLM-L6-v2 new": "give a path, p-sp-mini, p-sp-base, p-sp-LANG",
+    "export all-MiniLM-L6-v2 new": "give a path, p-sp-mini, p-sp-base, p-sp-large, p-sp-LANG",
     "evaluate p-sp-mini --queries en.txt": "--queries, --corpus and --qrels belong together",
     "towers p-sp-mini --output new": "nothing to train on",
 }

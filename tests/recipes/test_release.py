@@ -170,7 +170,7 @@ def test_the_published_release_is_sound():
         family_named("psp").read_settings(model.get("config", "short"), model["settings"])
         PrepareSettings(("en", "-".join(model["languages"])), **model["preparation"])
         assert set(model.get("leave_out", ())) <= set(description["sources"])
-    for name in ("p-sp-mini-float32", "p-sp-base-float32"):
+    for name in ("p-sp-mini-float32", "p-sp-base-float32", "p-sp-large-float32"):
         assert description["models"][name]["open_only"]
     for source in description["sources"].values():
         assert not (

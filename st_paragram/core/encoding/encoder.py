@@ -57,8 +57,9 @@ class Encoder:
         """Open a model.
 
         Args:
-            model: Path, `p-sp-mini`, `p-sp-base`, `p-sp-es` (ar, de, es, fr, ru, tr, zh), a hub id
-                `owner/name` or `owner/name@revision`, or the parts of a model.
+            model: Path, `p-sp-mini`, `p-sp-base`, `p-sp-large`, `p-sp-es` (or another language of
+                p-sp-large), a hub id `owner/name` or `owner/name@revision`, or the parts of a
+                model.
             truncate_dim: Number of first dimensions to load; None: all.
             num_threads: Number of threads; None: `OMP_NUM_THREADS`, or the number of cores.
         """

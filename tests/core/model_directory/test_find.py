@@ -13,12 +13,16 @@ import st_paragram
 from st_paragram import Encoder
 from st_paragram.cli.main import main
 from st_paragram.core.files import describe_files
+from st_paragram.core.languages import LARGE_LANGUAGES
 from st_paragram.core.model_directory import find as finding
 from st_paragram.core.model_directory.find import (
     LANGUAGE_MODELS,
+    LARGE,
     SHIPPED,
+    WHOLE,
     default_model,
     find,
+    whole_model,
     with_commit,
 )
 from st_paragram.errors import ModelDirectoryError
@@ -56,6 +60,7 @@ def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypat
         "no p-sp-* model in this folder; using p-sp-mini, which is included in st_paragram"
         in caplog.text
     )
+    assert default_model(["en", "it"]) == LARGE and default_model(["de", "xx"]) == SHIPPED
     (tmp_path / SHIPPED).mkdir()
     assert find(SHIPPED).samefile(tmp_path / SHIPPED)  # what the user has goes first
 
@@ -72,23 +77,15 @@ def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
             find(name)
 
 
-def test_there_are_seven_models_of_english_and_another_language():
-    names = ["p-sp-ar", "p-sp-de", "p-sp-es", "p-sp-fr", "p-sp-ru", "p-sp-tr", "p-sp-zh"]
-    assert list(LANGUAGE_MODELS) == names
-
-
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
-def test_a_model_of_two_languages_needs_no_folder(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    encoder = Encoder(name)
-    base = Encoder("p-sp-base")
-    assert len(encoder.tokenizer) < len(base.tokenizer) / 2
-    texts = ["Where is the station?", TEXTS[name]]
-    np.testing.assert_array_equal(encoder.encode(texts), base.encode(texts))
-    assert find(name).name == name and not list(tmp_path.iterdir())
+def test_there_is_a_model_for_each_language_of_the_largest_model():
+    assert list(LANGUAGE_MODELS) == [f"p-sp-{code}" for code in LARGE_LANGUAGES[1:]]
+    assert {whole_model(LANGUAGE_MODELS[name]) for name in TEXTS} == {WHOLE, LARGE}
+    assert whole_model(["en", "es", "it"]) == LARGE
 
 
 TEXTS = {
+    "p-sp-it": "Dov'è la stazione?",
+    "p-sp-ja": "駅はどこですか。",
     "p-sp-ar": "أين المحطة؟",
     "p-sp-de": "Wo ist der Bahnhof?",
     "p-sp-es": "¿Dónde está la estación?",
@@ -97,6 +94,17 @@ TEXTS = {
     "p-sp-tr": "İstasyon nerede?",
     "p-sp-zh": "车站在哪里？",
 }
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_model_of_two_languages_needs_no_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    encoder = Encoder(name)
+    whole = Encoder(whole_model(LANGUAGE_MODELS[name]))
+    assert len(encoder.tokenizer) < len(whole.tokenizer) / 2
+    texts = ["Where is the station?", TEXTS[name]]
+    np.testing.assert_array_equal(encoder.encode(texts), whole.encode(texts))
+    assert find(name).name == name and not list(tmp_path.iterdir())
 
 
 def test_it_is_the_model_that_get_writes_and_a_folder_comes_first(tmp_path, monkeypatch, caplog):
@@ -125,10 +133,11 @@ def test_commands_take_it_in_both_ways(tmp_path, monkeypatch):
 
 def test_other_languages_have_no_such_model():
     with pytest.raises(ModelDirectoryError) as caught:
-        find("p-sp-it")
+        find("p-sp-is")
     assert str(caught.value) == (
-        "no model 'p-sp-it': no such folder; give a path, p-sp-mini, p-sp-base, p-sp-LANG (ar, de,"
-        " es, fr, ru, tr, zh) or a hub id (owner/name), or train one with `st-paragram train`"
+        "no model 'p-sp-is': no such folder; give a path, p-sp-mini, p-sp-base, p-sp-large,"
+        " p-sp-LANG for one of 48 languages, such as p-sp-es, or a hub id (owner/name), or train"
+        " one with `st-paragram train`"
     )
 
 

@@ -32,7 +32,7 @@ OTHERS = [
 
 
 #: The size of a shipped directory, in bytes, at most.
-LARGEST = {"p-sp-mini": 8_000_000, "p-sp-base": 30_000_000}
+LARGEST = {"p-sp-mini": 8_000_000, "p-sp-base": 30_000_000, "p-sp-large": 60_000_000}
 
 
 @pytest.fixture(scope="module", params=SHIPPED_MODELS)
