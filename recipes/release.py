@@ -26,6 +26,7 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.files import write_text
 from st_paragram.core.formatting import markdown_table
+from st_paragram.core.languages import LANGUAGES
 from st_paragram.core.model_directory.configuration import (
     CONFIG_FILE,
     read_configuration,
@@ -64,6 +65,7 @@ KEYS = {
     "pack",
     "license",
     "rules",
+    "keep",
 }
 
 #: Sentences of the cards.
@@ -240,11 +242,13 @@ def train(
     )
 
 
-def with_characters(tokenizer: Tokenizer) -> SentencePieceTokenizer:
-    """Add `CHARACTERS` to a vocabulary: those with `rules` get them after training, as the included
-    models did.
+def with_characters(tokenizer: Tokenizer, kept: str = "") -> SentencePieceTokenizer:
+    """Add `CHARACTERS` to a vocabulary, except for the rules of `kept` characters.
+
+    Vocabularies with `rules` get them after training, as the included models did.
     """
-    return SentencePieceTokenizer(with_rules(tokenizer.content, CHARACTERS), **tokenizer.options)
+    rules = {character: new for character, new in CHARACTERS.items() if character not in kept}
+    return SentencePieceTokenizer(with_rules(tokenizer.content, rules), **tokenizer.options)
 
 
 def add_languages(folder: Path, texts: list[TextSource], tokenizer: Tokenizer) -> None:
@@ -311,11 +315,13 @@ def describe(
     )
     written: Any = ModelCard(render(card))
     if benchmarks:
-        scores, others = (
-            folder.parent / "scores" / f"{folder.name}.json",
-            {*model["languages"]} - {"en"},
-        )
-        wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
+        scores = folder.parent / "scores" / f"{folder.name}.json"
+        others = []
+        for language in sorted({*model["languages"]} - {"en"}):
+            codes = LANGUAGES[language].test_codes
+            if any((benchmarks / "tatoeba" / f"{code}-eng.tsv").exists() for code in codes):
+                others.append(language)
+        wanted = ["sts", "tatoeba", "--languages", *others] if others else ["sts"]
         command = [
             "evaluate",
             str(folder),
@@ -392,7 +398,7 @@ def main() -> int:
                 embedding = cast("TokenEmbedding", whole[0])
                 tokenizer = embedding.tokenizer
                 if model.get("rules"):
-                    embedding.tokenizer = with_characters(tokenizer)
+                    embedding.tokenizer = with_characters(tokenizer, model.get("keep", ""))
                 st_paragram.save(
                     whole, output, dtype=copy["dtype"], training=read_training_record(folder)
                 )

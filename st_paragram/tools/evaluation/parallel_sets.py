@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from st_paragram.core.languages import LANGUAGES
+from st_paragram.core.languages import LANGUAGES, MODEL_LANGUAGES
 from st_paragram.tools.evaluation.hub_data import HubData
 
 
@@ -75,9 +75,9 @@ PARALLEL_SETS = {entry.name: entry for entry in _ENTRIES}
 
 
 def is_known_language(code: str) -> bool:
-    """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language of the models."""
+    """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language of p-sp-base."""
     bare = _without_script(code)
-    return any(bare in language.test_codes for language in LANGUAGES.values())
+    return any(bare in LANGUAGES[language].test_codes for language in MODEL_LANGUAGES)
 
 
 def is_language(code: str, language: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from st_paragram.core.arrays import Integers
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.languages import LANGUAGES, LARGE_LANGUAGES
+from st_paragram.core.languages import LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
@@ -84,9 +84,9 @@ def read(request: Request) -> TranslationData:
 
 def _read_hub_pairs(test_set: ParallelSet, languages: Sequence[str]) -> list[Translations]:
     """Load a data set whose subsets are pairs with English."""
-    default = [LANGUAGES[code].test_codes[0] for code in LARGE_LANGUAGES if code != "en"]
+    default = [LANGUAGES[code].test_codes[0] for code in MODEL_LANGUAGES if code != "en"]
     default.append(ENGLISH)
-    codes = default + [code for code in languages if code not in LARGE_LANGUAGES]
+    codes = default + [code for code in languages if code not in MODEL_LANGUAGES]
     pairs = []
     for code, _ in _language_pairs(test_set, languages, codes, default=default):
         rows = test_set.hub.load(f"{code}-{ENGLISH}")

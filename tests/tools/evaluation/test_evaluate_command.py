@@ -63,7 +63,7 @@ def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
             "no data; give --data DIR, --hub, or your own files, such as --translations FILE",
         ),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
-        (("p-sp-it", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-it'"),
+        (("p-sp-is", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-is'"),
         (
             (tiny, "--hub", "--benchmarks", "bucc"),
             "bucc: the hub does not have the data; give --data DIR",
