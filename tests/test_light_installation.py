@@ -55,7 +55,7 @@ def build_wheel(folder: Path) -> Path:
         [*command, "--wheel-dir", ".", "./sources"], cwd=folder, check=True, env=without_compiler
     )
     (wheel,) = folder.glob("*.whl")
-    assert wheel.stat().st_size < 45_000_000  # with the models
+    assert wheel.stat().st_size < 95_000_000  # with the models
     return wheel
 
 
