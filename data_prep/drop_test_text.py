@@ -1,6 +1,6 @@
-"""Drop rows whose English is near a sentence of a test set from texts/LANG/SOURCE.tsv.
+"""Copy texts/LANG/SOURCE.tsv without rows whose English is near a sentence of a test set.
 
-    python data_prep/drop_test_text.py --texts texts --tests eval/ntrex eval/flores eval/stsb
+    python data_prep/drop_test_text.py --texts all --output texts --tests eval/ntrex eval/stsb
 
 A row is near if its English has the words of a test sentence, or if half of its sequences of six
 words are in test sentences. The tests are files with sentences in lines or columns, in any
@@ -18,6 +18,8 @@ import regex
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import write_text
+from st_paragram.core.outputs import check_new
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import SettingsError
 
 #: Words of the sequences that are compared.
@@ -72,7 +74,7 @@ class Tests:
 
 
 def main() -> int:
-    """Rewrite the texts that have such rows, and print how many rows each language lost."""
+    """Copy the texts without such rows, and print how many rows each language lost."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -80,19 +82,24 @@ def main() -> int:
         "--texts", type=Path, required=True, metavar="DIR", help="folder of LANG/SOURCE.tsv"
     )
     parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="new folder for the copies"
+    )
+    parser.add_argument(
         "--tests", type=Path, nargs="+", required=True, metavar="DIR", help="folders of test sets"
     )
     arguments = parser.parse_args()
+    check_new(arguments.output)
     tests = Tests(arguments.tests)
     for language in sorted(path for path in arguments.texts.iterdir() if path.is_dir()):
         rows = dropped = 0
-        for path in sorted(language.glob("*.tsv")):
-            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        for path in sorted(language.glob("*.tsv*")):
+            lines = list(read_lines(str(path)))
             kept = [line for line in lines if not tests.is_near(line.partition("\t")[0])]
             rows += len(lines)
             dropped += len(lines) - len(kept)
-            if len(kept) < len(lines):
-                write_text(path, "".join(line + "\n" for line in kept))
+            name = path.name.partition(".tsv")[0]  # copies are not compressed
+            copy = arguments.output / language.name / f"{name}.tsv"
+            write_text(copy, "".join(line + "\n" for line in kept))
         print(f"{language.name}: {dropped:,} of {rows:,} rows dropped", flush=True)
     return 0
 

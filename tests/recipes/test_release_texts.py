@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import struct
 import subprocess
 import sys
@@ -230,10 +231,17 @@ def test_rows_near_test_sentences_are_dropped(tmp_path, capsys):
     (tmp_path / "texts" / "es").mkdir(parents=True)
     path = tmp_path / "texts" / "es" / "one.tsv"
     path.write_text("".join(f"{row}\n" for row in rows))
+    packed = tmp_path / "texts" / "es" / "two.tsv.xz"
+    packed.write_bytes(lzma.compress(f"{rows[0]}\n{rows[3]}\n".encode()))
     sys.argv = ["x", "--texts", str(tmp_path / "texts"), "--tests", str(tmp_path / "tests")]
+    sys.argv += ["--output", str(tmp_path / "new")]
     assert drop_test_text.main() == 0
-    assert path.read_text().splitlines() == [rows[1], rows[3]]
-    assert capsys.readouterr().out == "es: 2 of 4 rows dropped\n"
+    assert (tmp_path / "new/es/one.tsv").read_text().splitlines() == [rows[1], rows[3]]
+    assert (tmp_path / "new/es/two.tsv").read_text().splitlines() == [rows[3]]
+    assert path.read_text().splitlines() == rows  # the texts themselves stay
+    assert capsys.readouterr().out == "es: 3 of 6 rows dropped\n"
+    with pytest.raises(ParagramError, match="new exists; move it or choose another name"):
+        drop_test_text.main()
 
 
 def test_missing_repositories_and_commits_are_named(tmp_path):

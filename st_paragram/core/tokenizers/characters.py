@@ -88,10 +88,6 @@ ARABIC: dict[str, str] = {
     "ئ": "ي",
 }
 
-#: Rules that read Cyrillic letters as the Latin letters that look the same, lower case. Programs
-#: exchange them: in NTREX's Serbian text, a fifth of the Cyrillic words have Latin letters.
-LOOKALIKES: dict[str, str] = {"а": "a", "е": "e", "о": "o", "ј": "j", "і": "i"}
-
 
 def simplified_characters(path: str | Path) -> dict[str, str]:
     """Read rules from traditional to simplified Chinese characters.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,12 @@ from torch import Tensor
 
 import st_paragram
 from st_paragram.core.tokenizers.base import NO_TEXT, Tokenizer
-from st_paragram.core.tokenizers.characters import LOOKALIKES
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.averaging import averaging_embedding
 
 logger = logging.getLogger(__name__)
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # sentencepiece's symbol for a space
-_HAS_CYRILLIC = re.compile("[\u0430-\u045f\u0490-\u0491]").search
-_CYRILLIC = str.maketrans({latin: cyrillic for cyrillic, latin in LOOKALIKES.items()})
 _FREQUENT = 1e-3  # the constant a of smooth inverse frequency, a / (a + p)
 
 
@@ -58,16 +54,9 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
 
 
 def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
-    """Return the pieces of a vocabulary by their ids, without control symbols.
-
-    Latin letters in Cyrillic pieces, which are read as `LOOKALIKES`, become Cyrillic.
-    """
-    pieces = {}
-    for row in range(len(tokenizer)):
-        piece = tokenizer.piece(row)
-        if piece:
-            pieces[row] = piece.translate(_CYRILLIC) if _HAS_CYRILLIC(piece) else piece
-    return pieces
+    """Return the pieces of a vocabulary by their ids, without control symbols."""
+    pieces = {row: tokenizer.piece(row) for row in range(len(tokenizer))}
+    return {row: piece for row, piece in pieces.items() if piece}
 
 
 def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -> Tensor:
