@@ -39,7 +39,12 @@ from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.character_map import with_rules
-from st_paragram.core.tokenizers.characters import ARABIC, CHARACTERS, simplified_characters
+from st_paragram.core.tokenizers.characters import (
+    ARABIC,
+    CHARACTERS,
+    look_alikes,
+    simplified_characters,
+)
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
@@ -65,7 +70,7 @@ KEYS = {
     "pack",
     "license",
     "rules",
-    "keep",
+    "characters",
 }
 
 #: Sentences of the cards.
@@ -76,6 +81,7 @@ ARABIC_AND_CHINESE = (
 OTHER_CHARACTERS = (
     "Invisible characters are left out, and decimal digits of all scripts are read as 0 to 9."
 )
+LATIN_LOOK_ALIKES = "Latin a, e, j and o next to a Cyrillic letter are read as Cyrillic."
 
 
 def source_of(path: str | Path) -> str:
@@ -117,8 +123,8 @@ def texts_of(
 
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
-    """Return the characters that a model reads as others in training: Arabic letters, traditional
-    Chinese.
+    """Return the rules that a vocabulary is trained with: Arabic letters, traditional Chinese, and
+    with `characters` those of `CHARACTERS` and Latin letters in Cyrillic words.
     """
     if not model.get("rules"):
         return {}
@@ -127,7 +133,8 @@ def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str,
             f"{name} is to read traditional Chinese as simplified; give --unihan"
             " Unihan_Variants.txt"
         )
-    return ARABIC | simplified_characters(unihan)
+    rules = ARABIC | simplified_characters(unihan)
+    return rules | CHARACTERS | look_alikes() if model.get("characters") else rules
 
 
 def word_rows(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -186,7 +193,7 @@ def vocabulary_with_rules(
                 # each sentence has the same chance to stay
                 elif (place := rng.randrange(seen[code])) < most:
                     sample[code][place] = sentence
-    table = str.maketrans(dict(rules))
+    table = str.maketrans({source: target for source, target in rules.items() if len(source) == 1})
     sentences = (
         sentence.lower().translate(table) for code in sorted(sample) for sentence in sample[code]
     )
@@ -242,13 +249,9 @@ def train(
     )
 
 
-def with_characters(tokenizer: Tokenizer, kept: str = "") -> SentencePieceTokenizer:
-    """Add `CHARACTERS` to a vocabulary, except for the rules of `kept` characters.
-
-    Vocabularies with `rules` get them after training, as the included models did.
-    """
-    rules = {character: new for character, new in CHARACTERS.items() if character not in kept}
-    return SentencePieceTokenizer(with_rules(tokenizer.content, rules), **tokenizer.options)
+def with_characters(tokenizer: Tokenizer) -> SentencePieceTokenizer:
+    """Add `CHARACTERS` to a vocabulary that was trained with other rules."""
+    return SentencePieceTokenizer(with_rules(tokenizer.content, CHARACTERS), **tokenizer.options)
 
 
 def add_languages(folder: Path, texts: list[TextSource], tokenizer: Tokenizer) -> None:
@@ -304,8 +307,10 @@ def describe(
         else f"A smaller copy of {original}: its first dimensions, rounded."
     )
     reads = ARABIC_AND_CHINESE if model.get("rules") else ""
-    if copy or not reads:
+    if copy or not reads or model.get("characters"):
         reads = f"{reads} {OTHER_CHARACTERS}".strip()
+    if model.get("characters"):
+        reads = f"{reads} {LATIN_LOOK_ALIKES}"
     card = replace(
         card,
         summary=blocks(card.summary, copy, reads),
@@ -397,8 +402,8 @@ def main() -> int:
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
                 embedding = cast("TokenEmbedding", whole[0])
                 tokenizer = embedding.tokenizer
-                if model.get("rules"):
-                    embedding.tokenizer = with_characters(tokenizer, model.get("keep", ""))
+                if model.get("rules") and not model.get("characters"):
+                    embedding.tokenizer = with_characters(tokenizer)
                 st_paragram.save(
                     whole, output, dtype=copy["dtype"], training=read_training_record(folder)
                 )

@@ -54,10 +54,10 @@ def _rules(charsmap: bytes) -> dict[str, str]:
 
 
 def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
-    """Add rules for single characters to a model, or replace its rules for them.
+    """Add rules to a model, or replace its rules for the same characters.
 
-    A new rule also applies to the results of other rules, and to a letter with marks, such as ya
-    with hamza.
+    A new rule for a single character also applies to the results of other rules, and to a letter
+    with marks, such as ya with hamza.
     """
     if not more:
         return model
@@ -66,9 +66,10 @@ def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
 
 @lru_cache(maxsize=4)  # each call takes seconds
 def _extended(charsmap: bytes, more: tuple[tuple[str, str], ...]) -> bytes:
-    table = str.maketrans(dict(more))
+    single = {source: target for source, target in more if len(source) == 1}
+    table = str.maketrans(single)
     variants: dict[str, list[str]] = {}  # by the character that they are read as
-    for character, replacement in more:
+    for character, replacement in single.items():
         variants.setdefault(replacement, []).append(character)
     rules = {}
     for source, target in _rules(charsmap).items():
