@@ -21,9 +21,10 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of
-Markdown, HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a
-translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, Mozilla's .lang, CoNLL-U with English translations, files
+with a text or a pair per line, and the lines of Markdown, HTML and Mallard, which are aligned. A
+pair is kept if it has 3 to 60 English words, a translation in the right script, no placeholders or
+addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     if suffix == ".txt":
         columns = [line.split("\t") for line in data.decode().split("\n") if "\t" in line]
         return {str(row): (first, second) for row, (first, second, *_) in enumerate(columns)}
+    if suffix == ".lang":
+        lines = re.findall(r"^;(.*)\r?\n(.*?)(?: \{ok\})?\r?$", data.decode(), re.M)
+        return {str(row): pair for row, pair in enumerate(lines)}
+    if suffix == ".conllu":
+        blocks = data.decode().split("\n\n")
+        sentences = [dict(re.findall("^# (.*?) = (.*)$", block, re.M)) for block in blocks]
+        return {
+            str(row): (each["text_en"], each["text"])
+            for row, each in enumerate(sentences)
+            if "text_en" in each
+        }
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -298,6 +310,9 @@ def sentence_pairs(english: str, other: str) -> list[Pair]:
 MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     # roles and links of reStructuredText
     (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
+    # links of MDN, {{domxref("Node")}} and {{domxref("Node.nodeName", "the name")}}
+    (r"\{\{\s*\w+\([\"'][^\"']*[\"'],\s*[\"']([^\"']+)[\"'][^{}]*\)\s*\}\}", r"\1"),
+    (r"\{\{\s*\w+\([\"']([^\"']*)[\"'][^{}]*\)\s*\}\}", r"\1"),
     (r"<br ?/?>|<!--.*?-->", " "),
     (r"</?[a-zA-Z][^<>]*>", ""),
     (r"\[![A-Z]+\s*(?:\[[^\]]*\](?:\([^)]*\))?)?[^\[\]]*\]", ""),  # [!NOTE], [!INCLUDE[a](b)]

@@ -209,6 +209,12 @@ def test_formats_without_a_reader_in_translate_toolkit():
     assert release_texts.read_units("fin.txt", b"Go.\tMene.\tby me\n", "fi") == {
         "0": ("Go.", "Mene.")
     }
+    assert release_texts.read_units("a.lang", b"## x ##\n# c\n;Go on\nWeiter {ok}\n", "de") == {
+        "0": ("Go on", "Weiter")
+    }
+    treebank = b"# text = Hei\n1\tHei\n\n# text = Mene\n# text_en = Go.\n1\tMene\n\n"
+    assert release_texts.read_units("fi.conllu", treebank, "fi") == {"1": ("Go.", "Mene")}
+    assert release_texts.clean('A {{domxref("A.b", "b")}} of {{jsxref("C")}}') == "A b of C"
     assert release_texts.read_units("train.ja", "a b\n猫".encode(), "ja") == {
         "0": ("", "a b"),
         "1": ("", "猫"),
