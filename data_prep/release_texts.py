@@ -17,7 +17,9 @@ recipes/release.yaml describes the sources:
   The English files are in the first repository of `from`;
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
   es-MX]};
-- `tokenized: true` removes the spaces of tokenizers.
+- `tokenized: true` removes the spaces of tokenizers;
+- `coverage: 0.9` leaves out documents in which fewer of the lines have a translation, such as old
+  versions.
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
@@ -227,13 +229,18 @@ def markup_lines(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def document_pairs(path: str, english: str, other: str) -> list[Pair]:
-    """Align the lines of two documents, which may lack lines, by their kinds and lengths."""
-    lines = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
-    first, second = lines(english), lines(other)
+def document_pairs(path: str, english: str, other: str, coverage: float = 0) -> list[Pair]:
+    """Align the lines of two documents, which may lack lines, by their kinds and lengths; no pairs
+    if fewer than a part of the lines are aligned.
+    """
+    read = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
+    first, second = read(english), read(other)
+    least = coverage * (len(first) + len(second)) / 2
+    if min(len(first), len(second)) < least:
+        return []
     ratio = (1 + sum(len(text) for _, text in second)) / (1 + sum(len(text) for _, text in first))
-    pairs = []
-    for row, column in align(first, second, ratio):
+    pairs, lines = [], align(first, second, ratio)
+    for row, column in lines if len(lines) >= least else []:
         pairs += sentence_pairs(first[row][1], second[column][1])
     return pairs
 
@@ -407,7 +414,8 @@ def origin_pairs(
             continue
         if Path(path).suffix in DOCUMENTS:
             texts = (english_files[english_path], other_files[path])
-            yield from document_pairs(path, *(text.decode("utf-8", "replace") for text in texts))
+            decoded = [text.decode("utf-8", "replace") for text in texts]
+            yield from document_pairs(path, *decoded, coverage=source.get("coverage", 0))
         else:
             units = {}
             if english_path:

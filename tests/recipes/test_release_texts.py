@@ -157,6 +157,8 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
         ("It was 20 years old then.", "Tenía 20 años entonces."),
         ("an item", "un elemento"),
     ]
+    assert release_texts.document_pairs("read.md", english, spanish, coverage=0.8) == pairs
+    assert not release_texts.document_pairs("read.md", english, spanish, coverage=0.9)
 
 
 def test_each_language_has_a_repository(tmp_path):
