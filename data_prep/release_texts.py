@@ -328,7 +328,7 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),
     (r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1"),  # links of wikis
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
-    (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
+    (r"^\s*(?:[-*+•:]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
     # shortcuts of menus, invisible characters
     (r"\([&~]\w\)|(?<!\w)&(?=\w)|~(?=[^\W\d])|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
