@@ -67,7 +67,7 @@ DOWNLOADS = {
 #: Suffixes of ZIP archives in packages that are read like folders.
 ARCHIVES = (".ja", ".xpi")
 #: Suffixes of formats that have the English text, too.
-BILINGUAL = (".gz", ".mo", ".po", ".txt", ".xliff", ".zip")
+BILINGUAL = (".conllu", ".gz", ".lang", ".mo", ".po", ".txt", ".xliff", ".zip")
 
 
 class Repository(NamedTuple):

@@ -157,6 +157,8 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
         ("It was 20 years old then.", "Tenía 20 años entonces."),
         ("an item", "un elemento"),
     ]
+    assert release_texts.document_pairs("read.md", english, spanish, coverage=0.8) == pairs
+    assert not release_texts.document_pairs("read.md", english, spanish, coverage=0.9)
 
 
 def test_each_language_has_a_repository(tmp_path):
@@ -209,6 +211,12 @@ def test_formats_without_a_reader_in_translate_toolkit():
     assert release_texts.read_units("fin.txt", b"Go.\tMene.\tby me\n", "fi") == {
         "0": ("Go.", "Mene.")
     }
+    assert release_texts.read_units("a.lang", b"## x ##\n# c\n;Go on\nWeiter {ok}\n", "de") == {
+        "0": ("Go on", "Weiter")
+    }
+    treebank = b"# text = Hei\n1\tHei\n\n# text = Mene\n# text_en = Go.\n1\tMene\n\n"
+    assert release_texts.read_units("fi.conllu", treebank, "fi") == {"1": ("Go.", "Mene")}
+    assert release_texts.clean('A {{domxref("A.b", "b")}} of {{jsxref("C")}}') == "A b of C"
     assert release_texts.read_units("train.ja", "a b\n猫".encode(), "ja") == {
         "0": ("", "a b"),
         "1": ("", "猫"),
