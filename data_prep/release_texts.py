@@ -17,6 +17,7 @@ recipes/release.yaml describes the sources:
   The English files are in the first repository of `from`;
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
   es-MX]};
+- `languages` limits the languages that are read;
 - `tokenized: true` removes the spaces of tokenizers;
 - `coverage: 0.9` leaves out documents in which fewer of the lines have a translation, such as old
   versions.
@@ -523,7 +524,10 @@ def main() -> int:
         write_rows(
             arguments.texts,
             name,
-            {each: source_pairs(source, each, origins[name]) for each in LANGUAGES},
+            {
+                language: source_pairs(source, language, origins[name])
+                for language in source.get("languages", LANGUAGES)
+            },
         )
     return 0
 
