@@ -216,7 +216,16 @@ def markup_lines(text: str) -> list[tuple[str, str]]:
 
 
 def document_pairs(path: str, english: str, other: str) -> list[Pair]:
-    """Align the lines of two documents, which may lack lines, by their kinds and lengths."""
+    """Align the lines of two documents, which may lack lines, by their kinds and lengths.
+
+    Storybooks have a mark of Markdown between their pages; those with as many pages are aligned by
+    page, and others left out. The last page has the license of the story, which must be open.
+    """
+    pages = [re.split(r"^##[ \t]*$", text, flags=re.M) for text in (english, other)]
+    if len(pages[0]) > 3:
+        if len(pages[0]) != len(pages[1]) or "BY-NC" in pages[0][-1] + pages[1][-1]:
+            return []
+        return [pair for page in zip(*pages, strict=True) for pair in sentence_pairs(*page)]
     lines = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
     first, second = lines(english), lines(other)
     ratio = (1 + sum(len(text) for _, text in second)) / (1 + sum(len(text) for _, text in first))
