@@ -21,7 +21,7 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of
+Java, JSON and YAML, USFM, Chromium's packs, files with a text or a pair per line, and the lines of
 Markdown, HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a
 translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
@@ -90,6 +90,8 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     if suffix == ".txt":
         columns = [line.split("\t") for line in data.decode().split("\n") if "\t" in line]
         return {str(row): (first, second) for row, (first, second, *_) in enumerate(columns)}
+    if suffix == ".usfm":
+        return {key: ("", text) for key, text in verses(data.decode("utf-8-sig"))}
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -143,6 +145,23 @@ def packed_texts(data: bytes) -> Iterator[Pair]:
     entries = list(struct.iter_unpack("<HI", data[12 : 12 + 6 * (count + 1)]))
     for (number, start), (_, end) in pairwise(entries):
         yield str(number), data[start:end].decode("utf-8", "replace")
+
+
+def verses(text: str) -> Iterator[Pair]:
+    """Return the verses of a book in USFM by chapter and number, without notes, headings and marks.
+
+    A verse such as "3-4" is left out, since it is two in other translations.
+    """
+    notes = r"\\(f|x|fe)\s.*?\\\1\*|^\\(?:s|ms|mr|r|d|sp|rem|qa)\d?[ \t][^\n]*"
+    text = re.sub(notes, "", text, flags=re.S | re.M)
+    text = re.sub(r"(\\\+?w [^|\\]*)\|[^\\]*", r"\1", text)
+    for chapter in re.split(r"^\\c\s+", text, flags=re.M)[1:]:
+        number = chapter.split(maxsplit=1)[0]
+        for verse in re.split(r"\\v\s+", chapter)[1:]:
+            name, _, content = verse.partition(" ")
+            if name.isdecimal():
+                content = re.sub(r"\\\+?[a-z]+\d?\*?", " ", content)
+                yield f"{number}:{name}", " ".join(content.split())
 
 
 def flattened(values: Any, key: str = "") -> Iterator[Pair]:
