@@ -24,10 +24,10 @@ recipes/release.yaml describes the sources:
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, Mozilla's .lang, CoNLL-U with English translations, files
-with a text or a pair per line, and the lines of Markdown, HTML and Mallard, which are aligned. A
-pair is kept if it has 3 to 60 English words, a translation in the right script, no placeholders or
-addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, Mozilla's .lang, USFM, CoNLL-U with English translations,
+files with a text or a pair per line, and the lines of Markdown, HTML and Mallard, which are
+aligned. A pair is kept if it has 3 to 60 English words, a translation in the right script, no
+placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
             for row, each in enumerate(sentences)
             if "text_en" in each
         }
+    if suffix == ".usfm":
+        return {key: ("", text) for key, text in verses(data.decode("utf-8-sig"))}
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -158,6 +160,23 @@ def packed_texts(data: bytes) -> Iterator[Pair]:
     entries = list(struct.iter_unpack("<HI", data[12 : 12 + 6 * (count + 1)]))
     for (number, start), (_, end) in pairwise(entries):
         yield str(number), data[start:end].decode("utf-8", "replace")
+
+
+def verses(text: str) -> Iterator[Pair]:
+    """Return the verses of a book in USFM by chapter and number, without notes, headings and marks.
+
+    A verse such as "3-4" is left out, since it is two in other translations.
+    """
+    notes = r"\\(f|x|fe)\s.*?\\\1\*|^\\(?:s|ms|mr|r|d|sp|rem|qa)\d?[ \t][^\n]*"
+    text = re.sub(notes, "", text, flags=re.S | re.M)
+    text = re.sub(r"(\\\+?w [^|\\]*)\|[^\\]*", r"\1", text)
+    for chapter in re.split(r"^\\c\s+", text, flags=re.M)[1:]:
+        number = chapter.split(maxsplit=1)[0]
+        for verse in re.split(r"\\v\s+", chapter)[1:]:
+            name, _, content = verse.partition(" ")
+            if name.isdecimal():
+                content = re.sub(r"\\\+?[a-z]+\d?\*?", " ", content)
+                yield f"{number}:{name}", " ".join(content.split())
 
 
 def flattened(values: Any, key: str = "") -> Iterator[Pair]:
@@ -233,7 +252,15 @@ def markup_lines(text: str) -> list[tuple[str, str]]:
 def document_pairs(path: str, english: str, other: str, coverage: float = 0) -> list[Pair]:
     """Align the lines of two documents, which may lack lines, by their kinds and lengths; no pairs
     if fewer than a part of the lines are aligned.
+
+    Storybooks have a mark of Markdown between their pages; those with as many pages are aligned by
+    page, and others left out. The last page has the license of the story, which must be open.
     """
+    pages = [re.split(r"^##[ \t]*$", text, flags=re.M) for text in (english, other)]
+    if len(pages[0]) > 3:
+        if len(pages[0]) != len(pages[1]) or "BY-NC" in pages[0][-1] + pages[1][-1]:
+            return []
+        return [pair for page in zip(*pages, strict=True) for pair in sentence_pairs(*page)]
     read = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
     first, second = read(english), read(other)
     least = coverage * (len(first) + len(second)) / 2

@@ -28,7 +28,8 @@ EXCHANGED_LETTERS: dict[str, str] = {
 }
 
 _VIRAMA_AND_JOINER = "\u0d4d\u200d"
-#: Malayalam: consonants with a joiner are chillu letters, and two spellings of "nta" are the third.
+#: Malayalam: consonants with a joiner are chillu letters, two spellings of "nta" are the third, and
+#: old signs of au and of ra are the new ones.
 MALAYALAM: dict[str, str] = {
     f"ണ{_VIRAMA_AND_JOINER}": "ൺ",
     f"ന{_VIRAMA_AND_JOINER}": "ൻ",
@@ -39,6 +40,7 @@ MALAYALAM: dict[str, str] = {
     f"ന{_VIRAMA_AND_JOINER}റ": "ന്റ",
     "ൻറ": "ന്റ",
     "ൌ": "ൗ",
+    "ൎ": "ർ",
 }
 #: Bengali: ta with a joiner is khanda ta.
 BENGALI: dict[str, str] = {"ত\u09cd\u200d": "ৎ"}
