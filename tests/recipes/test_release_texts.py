@@ -304,3 +304,23 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
         "es/wiktionary": ["house\tcasa", "house\tmorada"],
         "zh/cc_cedict": ["cat\t猫"],
     }
+
+
+def test_stories_are_aligned_by_page_and_verses_by_number():
+    english = "##\nA cat sat.\n##\nIt ran.\n##\nThe end.\n##\n* License: [CC-BY]\n"
+    swahili = "##\nPaka aliketi.\n##\nAlikimbia.\n##\nMwisho.\n##\n* License: [CC-BY]\n"
+    pairs = release_texts.document_pairs("0001_cat.md", english, swahili)
+    stripped = [(one.strip(), other.strip()) for one, other in pairs]
+    assert stripped[1:3] == [("A cat sat.", "Paka aliketi."), ("It ran.", "Alikimbia.")]
+    closed = swahili.replace("[CC-BY]", "[CC-BY-NC]")
+    assert release_texts.document_pairs("0001_cat.md", english, closed) == []
+    assert release_texts.document_pairs("0001_cat.md", english, swahili + "##\nMore.\n") == []
+
+    book = (
+        '\\id GEN\n\\c 1\n\\s1 A heading\n\\v 1 In the \\w beginning|x="1"\\w* God\n\\q made it.'
+        "\\f + \\ft A note.\\f*\n\\v 2-3 Two verses.\n\\c 2\n\\v 1 And then.\n"
+    )
+    assert release_texts.read_units("01-GEN.usfm", book.encode(), "en") == {
+        "1:1": ("", "In the beginning God made it."),
+        "2:1": ("", "And then."),
+    }
