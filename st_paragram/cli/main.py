@@ -177,7 +177,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
         # batch systems send it: clean up as on Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run()
+        status = run()
+        sys.stdout.flush()  # so that errors are noticed here, not at exit
+        return status
     except ParagramError as error:
         reason = str(error)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
@@ -186,8 +188,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk, a missing permission
-        space = "; free disk space" if is_full_disk(error) else ""
-        reason = f"{error.filename or 'file'}: {error.strerror or error}{space}"
+        reason = one_line(error)
+        if is_full_disk(error):  # files have a name by `naming_full_disk`
+            place = error.filename or "standard output"
+            reason = f"{place}: {error.strerror or error}; free disk space"
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130

@@ -158,7 +158,8 @@ def save_directory(
         overwrite: Replace an existing model directory.
     """
     path = Path(path)
-    with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
+    check = partial(check_free, path, overwrite, create_parents=True)
+    with output_lock(path, check), atomic_folder(path) as new:
         write(new)
         for kind in _TABLE_NOTES:  # left over from the original
             card = card.replace(table_note(kind), "")
@@ -170,10 +171,19 @@ def save_directory(
     return path
 
 
-def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse, before hours of training, an output that `save` would refuse."""
-    kind = "model directory of st_paragram"
-    check_output_folder(Path(path), overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+def check_free(path: str | Path, overwrite: bool = False, create_parents: bool = False) -> None:
+    """Refuse, before hours of training, an output that `save` would refuse.
+
+    Unless `create_parents`, also refuse a path with more than one missing folder.
+    """
+    check_output_folder(
+        Path(path),
+        overwrite,
+        marker=CONFIG_FILE,
+        kind="model directory of st_paragram",
+        error=ModelDirectoryError,
+        create_parents=create_parents,
+    )
 
 
 def table_note(table_type: str | None) -> str:

@@ -28,6 +28,7 @@ from st_paragram.core.files import (
     content_digest,
     digest,
     folder_for_file,
+    missing_folder,
     not_writable,
     read_json,
     write_json,
@@ -190,7 +191,9 @@ def _check_outputs(output: Path, *, rejects: Path | None, texts: Path | None) ->
     if problem:
         raise StoreError(f"{problem}; name a file")
     for folder, contents in ((rejects, "dropped rows"), (texts, "text of the rows")):
-        problem = not_writable(folder / "text") if folder else None
+        if folder is None:
+            continue
+        problem = not_writable(folder / "text") or missing_folder(folder)
         if problem:
             raise StoreError(f"{problem}; name a folder for the {contents}")
 
