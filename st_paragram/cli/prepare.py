@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.options import add_language_options, languages_from
+from st_paragram.cli.options import add_language_options, checked_languages
 from st_paragram.cli.store_options import (
     add_cleaning_options,
     add_store_options,
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the store and print the table of counts."""
     from st_paragram.tools.preparation.prepare import prepare
 
-    settings = settings_from(arguments, languages_from(arguments), cleaning_from(arguments))
+    settings = settings_from(arguments, checked_languages(arguments), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
     if not sources:
         raise SettingsError("no text; give at least one with --text or --moses")

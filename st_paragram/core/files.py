@@ -114,6 +114,12 @@ def read_record(path: str | Path, kind: type[_Record]) -> _Record:
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
+def is_hdf5(path: Path) -> bool:
+    """Whether a file begins like a pair store."""
+    with path.open("rb") as file:
+        return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
+
+
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
     """Return an error text if a path is a file where a folder is expected."""
     if Path(path).is_file():

@@ -95,7 +95,7 @@ class TrainingRun:
     """
 
     language: str | tuple[str, str]
-    output: Path
+    output: Path  # a str becomes a Path, like `development` and `translations`
     data: str | Sequence[str] = ()
     description: str | None = None
     config: str | Path | None = None
@@ -113,6 +113,13 @@ class TrainingRun:
     resume: bool = False
     overwrite: bool = False
     columns: Sequence[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        """Convert names of files to paths."""
+        for name in ("output", "development", "translations"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, Path(value))
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -208,6 +215,8 @@ class TrainingRun:
             raise SettingsError(
                 f"{processes} processes, but training uses only one; start without torchrun"
             )
+        if self.workers < 1:
+            raise SettingsError(f"workers is {self.workers}; it must be at least 1")
         for path in (self.development, self.translations):
             if path is None:
                 continue

@@ -63,7 +63,7 @@ REFUSED = {
     "train bitext --lang es --config bad.yaml": (
         "bad.yaml: unknown setting 'dims'; known settings: anneal_interval, "
     ),
-    "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
+    "train bitext --lang es --data none.h5": "none.h5: no such file; check the path",
     "train bitext --lang es --output left": (
         "left.checkpoints/checkpoint-7: left by an earlier training run; resume"
     ),
@@ -71,6 +71,10 @@ REFUSED = {
         "none.npy: no such file of teacher vectors; check the path"
     ),
     "train bitext --lang ../es": "unknown language code '../es'",
+    "train bitext --lang xx --data built-in": "unknown language code 'xx'; use an ISO 639 code",
+    "train bitext --pair fr cz": "unknown language code 'cz'; did you mean cs?",
+    "train bgt --lang Spanish": "unknown language code 'Spanish'; did you mean es?",
+    "prepare --lang ES --text pairs.tsv --output s.h5": "code 'ES'; did you mean es?",
     "train bitext --lang fi": "no data/en-fi.h5, and no built-in bitext for 'fi'",
     "train bitext --lang es --output taken": (
         "taken exists; choose another name or give --overwrite"
@@ -347,10 +351,10 @@ def test_a_model_learns_from_a_teacher(folder):
     teacher.
     """
     steps = [
-        "prepare --lang xx --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
+        "prepare --lang haw --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
         "embed text/a.txt --output a.npy --model p-sp-mini --dtype float16",
         (
-            "train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m"
+            "train bitext --lang haw --data s.h5 --teacher a.npy --teacher-weight 2 --output m"
             f" {' '.join(QUICK)}"
         ),
     ]

@@ -74,11 +74,20 @@ def write_configuration(folder: Path, configuration: Configuration) -> None:
     write_json(folder / CONFIG_FILE, head | configuration.values, indent=2)
 
 
+def is_model_directory(folder: Path) -> bool:
+    """Whether a folder is a model directory of this package or of sentence-transformers."""
+    return (folder / CONFIG_FILE).is_file() or (folder / MODULES_FILE).is_file()
+
+
 def read_configuration(folder: Path) -> Configuration:
     """Read `st_paragram.json`; a folder of sentence-transformers without it is a pipeline."""
-    if (folder / MODULES_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
+    if not is_model_directory(folder):
+        raise ModelDirectoryError(
+            f"{folder}: not a model directory, since it has no {CONFIG_FILE}; name another folder"
+        )
+    path = folder / CONFIG_FILE
+    if not path.is_file():
         return Configuration(PIPELINE, {})
-    path = file_of(folder, CONFIG_FILE)
     with configured(folder):
         values: dict[str, Any] = read_json(path)
         if not isinstance(values, dict):

@@ -101,6 +101,8 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         >>> from st_paragram import parse_source
         >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """
+    if isinstance(languages, str):
+        raise SettingsError(f"languages are {languages!r}; give both, such as ('en', 'es')")
     match = _SPEC.fullmatch(spec)
     if match is None:
         _check_one_pair(spec, languages)
