@@ -12,6 +12,7 @@ from st_paragram.cli.store_options import (
     add_store_options,
     add_text_options,
     add_work_options,
+    check_store_name,
     check_texts,
     cleaning_from,
     settings_from,
@@ -69,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     languages = checked_languages(arguments)
     output = arguments.output or default_store_of(languages)
+    check_store_name(output)
     settings = settings_from(arguments, languages, cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)

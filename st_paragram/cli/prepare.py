@@ -11,6 +11,7 @@ from st_paragram.cli.store_options import (
     add_store_options,
     add_text_options,
     add_work_options,
+    check_store_name,
     check_texts,
     cleaning_from,
     settings_from,
@@ -73,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_from(arguments, checked_languages(arguments), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
+    check_store_name(arguments.output)
     if not sources:
         raise SettingsError("no text; give at least one with --text or --moses")
     vocabulary = vocabulary_from(arguments, settings)

@@ -20,6 +20,7 @@ from st_paragram.errors import ParagramError, TextError, one_line
 _Record = TypeVar("_Record")
 STDIN = "-"  # stands for standard input in place of a file
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"  # first bytes of a pair store
+NUMPY_SIGNATURE = b"\x93NUMPY"
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 # a full disk, a used-up quota, a limit of the system
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

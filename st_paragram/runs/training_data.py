@@ -114,7 +114,7 @@ def choose_data(
             of both sides, as in `PrepareSettings`.
         data: One pair store (`.h5`), or texts (see `parse_source`), or "built-in". If empty:
             `data/en-LANGUAGE.h5`, or the built-in bitext if that file does not exist.
-        drop_invalid: Accept an unreadable first row of a text.
+        drop_invalid: Accept unreadable rows of a text, but not in all rows.
         columns: Column names of texts that are tables, once for all texts or once per text.
     """
     languages = both_sides(language)
@@ -191,7 +191,9 @@ def _language_option(languages: tuple[str, str]) -> str:
 
 
 def _check_text(text: TextSource, drop_invalid: bool) -> None:
-    """Refuse files that cannot be read, and an unreadable first row."""
+    """Refuse files that cannot be read, and an unreadable first row; with `drop_invalid`, only
+    texts without a readable row.
+    """
     for path in text.paths:
         if wrong := folder_for_file(path):
             raise TextError(f"{wrong}; name a file")
@@ -202,5 +204,7 @@ def _check_text(text: TextSource, drop_invalid: bool) -> None:
             )
         if not Path(path).is_file():
             raise TextError(f"{path}: no such file; check the path")
-    if not drop_invalid:
-        next(read_pairs(text, drop_invalid=False), None)
+    if next(read_pairs(text, drop_invalid=drop_invalid), None) is None:
+        raise TextError(
+            f"{text.name}: no row is UTF-8 text in two columns; put one tab between columns"
+        )

@@ -16,7 +16,13 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from st_paragram.core.extras import require
-from st_paragram.core.files import HDF5_SIGNATURE, STDIN, is_pipe
+from st_paragram.core.files import (
+    HDF5_SIGNATURE,
+    NUMPY_SIGNATURE,
+    STDIN,
+    folder_for_file,
+    is_pipe,
+)
 from st_paragram.core.folders import scratch_folder
 from st_paragram.errors import TextError, one_line, refused
 
@@ -36,8 +42,8 @@ _OTHER_FORMATS = {
 _PACKED_BEGINS = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 # First bytes of other files, what they are, and what to do
 _OTHER_BEGINS = {
-    HDF5_SIGNATURE: "a pair store or another HDF5 file, not text; name a text",
-    b"\x93NUMPY": "a numpy array, not text; name a text",
+    HDF5_SIGNATURE: "HDF5, not text; the name of a pair store must end in .h5",
+    NUMPY_SIGNATURE: "a numpy array, not text; name a text",
     b"PAR1": "a Parquet table, not text; its name must end in .parquet",
     b"%PDF-": "a PDF document, not text; export it as text",
     b"<?xml": "XML, not text; save a translation file as .tmx or .xlf, not in an archive",
@@ -79,6 +85,8 @@ def open_stream(path: str, stack: ExitStack, is_text: bool = True) -> ByteStream
     """
     if path == STDIN:
         return sys.stdin.buffer
+    if wrong := folder_for_file(path):
+        raise TextError(f"{wrong}; name a file")
     if is_text and unpacked_suffix(path) in TRANSLATION_FILES:
         raise TextError(
             f"{path}: is a translation file, but text is expected; write its pairs as text with"

@@ -106,7 +106,7 @@ def test_what_is_not_utf_8_is_named_by_its_line(
         ("one\ttwo\n".encode("utf-16-le"), "UTF-16LE text; convert it: iconv -f UTF-16LE"),
         ("one\ttwo\n".encode("utf-16-be"), "UTF-16BE text; convert it: iconv -f UTF-16BE"),
         ("где я\tтут\n".encode("utf-16-le") * 99, "UTF-16LE text"),
-        (b"\x89HDF\r\n\x1a\n\0", "is a pair store or another HDF5 file, not text"),
+        (b"\x89HDF\r\n\x1a\n\0", "is HDF5, not text; the name of a pair store must end in .h5"),
         (b"\x93NUMPY\x01\0", "is a numpy array, not text"),
         (b"PAR1\x15\n", "is a Parquet table, not text; its name must end in .parquet"),
         (b"%PDF-1.4\n", "is a PDF document, not text; export it as text"),
@@ -178,7 +178,7 @@ def test_a_pipe_can_be_read_twice_from_a_copy(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"none\.gz: No such file or directory; check the path"):
         list(read_lines(str(tmp_path / "none.gz")))
-    with pytest.raises(TextError, match="Is a directory; check the path"):
+    with pytest.raises(TextError, match="is a folder, but a file is expected; name a file"):
         list(read_lines(str(tmp_path)))
 
 
