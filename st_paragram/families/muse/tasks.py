@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from st_paragram.core.files import file_for_folder
+from st_paragram.core.formatting import counted
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError, short
 from st_paragram.families.muse.settings import COLUMNS
@@ -112,7 +113,9 @@ def _row(line: str, task: str, place: str) -> Row:
     if cells == [""]:
         return Row("", "")
     if len(cells) not in _COLUMN_COUNTS[task]:
-        raise TextError(f"{place} has {len(cells)} columns; rows of {task} are `{COLUMNS[task]}`")
+        raise TextError(
+            f"{place} has {counted(len(cells), 'column')}; rows of {task} are `{COLUMNS[task]}`"
+        )
     if task == "nli":
         return Row(cells[1], cells[2], label=_label(cells[0], place))
     context = cells[2] if len(cells) > 2 else ""

@@ -136,7 +136,7 @@ def test_files_of_a_folder(tmp_path):
         task_files(tmp_path / "nowhere", "nli")
     with pytest.raises(TextError, match="no qa file for de, en; add one, or leave the option out"):
         files_in(write(tmp_path / "fr" / "fr.tsv", "x").parent, "qa", ["de"])
-    with pytest.raises(TextError, match=r"en\.tsv: row 1 has 1 columns; rows of qa are"):
+    with pytest.raises(TextError, match=r"en\.tsv: row 1 has 1 column; rows of qa are"):
         check_first_row(tmp_path / "en.tsv", "qa")
     with pytest.raises(TextError, match="blank: no rows `question TAB answer"):
         check_first_row(write(tmp_path / "blank", "\n\n"), "qa")
