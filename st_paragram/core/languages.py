@@ -192,11 +192,12 @@ def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:
     """Return the languages of both sides of pairs; a single name is paired with English."""
     if isinstance(language, str):
         return ("en", language)
-    if not isinstance(language, Sequence) or len(language) != 2:
+    try:
+        first, second = language
+    except (TypeError, ValueError) as error:
         raise SettingsError(
             f"languages are {short(language)}; give the code of one, such as es, or of both sides"
-        )
-    first, second = language
+        ) from error
     return (first, second)
 
 
