@@ -27,9 +27,11 @@ def check_inputs(run: TrainingRun) -> None:
         store.check()
         training = run.kind.training
         model = training.new_model(store, run.settings)  # refuses other tokens
-        if run.more is None:  # other data would have to be read
+        if not getattr(run.more, "tasks", None):  # rows of other tasks would have to be read
             with scratch_folder() as folder:
-                training.trainer(model, store, run.settings, folder=folder)
+                training.trainer(
+                    model, store, run.settings, folder=folder, evaluator=None, data=run.more
+                )
 
 
 def check_outputs(run: TrainingRun, is_tuned: bool = False) -> None:
