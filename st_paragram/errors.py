@@ -106,10 +106,11 @@ def one_line(message: object, most: int = 200, about: str | Path | None = None) 
         about: File that the surrounding message already names, so that an `OSError` does not name
             it again.
     """
-    if isinstance(message, OSError) and message.errno and about is not None:
-        is_named = message.filename not in (None, about, str(about))
-        if not is_named:
+    if isinstance(message, OSError) and message.errno:
+        if about is not None and message.filename in (None, about, str(about)):
             return os.strerror(message.errno)
+        if message.filename is not None:
+            message = f"{message.filename}: {os.strerror(message.errno)}"
     line = " ".join(str(message).split()) or type(message).__name__
     # other characters may control a terminal
     line = "".join(character if character.isprintable() else "?" for character in line)

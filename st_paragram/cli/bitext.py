@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 
 from st_paragram.cli.download import add_corpus_options
-from st_paragram.cli.options import add_language_options, languages_from
+from st_paragram.cli.options import add_language_options, checked_languages
 from st_paragram.cli.store_options import (
     add_cleaning_options,
     add_store_options,
     add_text_options,
     add_work_options,
+    check_store_name,
     check_texts,
     cleaning_from,
     settings_from,
@@ -67,8 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, text_source
     from st_paragram.tools.preparation.prepare import prepare
 
-    languages = languages_from(arguments)
+    languages = checked_languages(arguments)
     output = arguments.output or default_store_of(languages)
+    check_store_name(output)
     settings = settings_from(arguments, languages, cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)

@@ -12,8 +12,8 @@ from st_paragram.cli.options import (
     add_model_option,
     add_pairs_options,
     check_input,
+    checked_languages,
     is_standard_output,
-    languages_from,
     model_folder,
     output_name,
     say,
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.score and (limits or arguments.lowest or arguments.model):
         raise SettingsError("--model, --min-score, --lowest and --count need --score; add it")
     cleaning = named_cleaning(arguments.cleaning)
-    sources = sources_from(arguments, languages_from(arguments), cleaning.further_columns)
+    sources = sources_from(arguments, checked_languages(arguments), cleaning.further_columns)
     if len(sources) != 1:
         raise SettingsError("give one text: FILE, or --moses EN XX")
     source = sources[0]

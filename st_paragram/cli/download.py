@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.languages import codes_of_sides, joined_sides
+from st_paragram.core.languages import check_codes, codes_of_sides, joined_sides
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(
             "no languages; name them with --lang or --pair, or test sets with --sets"
         )
-    codes = codes_of_sides(joined_sides(pairs)) if pairs else []
+    codes: list[str] = []
+    if pairs:
+        check_codes(joined_sides(pairs))
+        codes = codes_of_sides(joined_sides(pairs))
     files: list[CorpusFile] = []
     for name in dict.fromkeys(arguments.sets):
         files += set_files(name, codes, arguments.mirror)

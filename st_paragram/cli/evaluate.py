@@ -234,6 +234,7 @@ def _random_model(name: str) -> TextEncoder:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Check the arguments before anything large is imported."""
+    from st_paragram.core.files import file_for_folder
     from st_paragram.core.text.parallel import source_of
 
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels)
@@ -249,7 +250,8 @@ def _check(arguments: argparse.Namespace) -> None:
             "no data; give --data DIR, --hub, or your own files, such as --translations FILE"
         )
     if arguments.data is not None and not arguments.data.is_dir():
-        raise EvaluationError(f"{arguments.data}: no such folder; give a folder of evaluation data")
+        problem = file_for_folder(arguments.data) or f"{arguments.data}: no such folder"
+        raise EvaluationError(f"{problem}; give a folder of evaluation data")
     _check_columns(arguments, texts)
     is_mteb = "mteb" in arguments.benchmarks
     if is_mteb != bool(arguments.tasks):

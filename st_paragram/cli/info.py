@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.cli.options import check_input
+from st_paragram.core.files import is_hdf5
 from st_paragram.core.formatting import MOST, are_counts, in_words
 from st_paragram.errors import SettingsError
 
@@ -29,6 +30,7 @@ EPILOG = """\
   st-paragram info
 """
 
+_WANTED = "name a model, a pair store (.h5), an index or a folder of embeddings"
 _TEXT = re.compile(r"([A-Za-z]{2,3}(?:[_-][A-Za-z]{2,4})?):(.+)", re.DOTALL)
 #: Control characters except line feeds: those of a file could control the terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -105,7 +107,9 @@ def _describe(
 def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Callable[[Path], str]]:
     """Return the kind of a thing, its path, and the functions that describe and check it."""
     path = Path(name)
-    if path.is_file():
+    if path.is_file() and not is_hdf5(path):
+        raise SettingsError(f"{name}: a file, but not a pair store; {_WANTED}")
+    if path.is_file() or path.suffix in (".h5", ".hdf5"):
         from st_paragram.tools.inspection import check, inspect
 
         return "pair store", path, inspect, check
@@ -117,7 +121,11 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
         from st_paragram.tools.embed_files.reader import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
+    from st_paragram.core.model_directory.configuration import is_model_directory
     from st_paragram.core.model_directory.find import find
+
+    if path.is_dir() and not is_model_directory(path):
+        raise SettingsError(f"{name}: a folder, but not a model directory; {_WANTED}")
     from st_paragram.learning.models.description import check_model, describe_model
 
     return "model", find(name), describe_model, check_model

@@ -36,6 +36,8 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 _HELP = ("-h", "--help")
+# Option in a usage that may be left out, with its value, which may have brackets
+_OPTION = re.compile(r" \[-(?:[^\[\]]|\[[^\[\]]*\])*\]")
 _CHATTY = ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate")
 
 
@@ -46,10 +48,18 @@ class CommandParser(argparse.ArgumentParser):
 
     def plain_help(self) -> str:
         """Return the help without colors."""
-        return re.sub(r"\x1b\[[\d;]*m", "", self.format_help())
+        return _without_colors(self.format_help())
+
+    def short_usage(self) -> str:
+        """Return the usage in one line, with only the arguments and options that are required."""
+        usage = " ".join(_without_colors(self.format_usage()).split())
+        required = _OPTION.sub("", usage)
+        if required == usage:
+            return usage
+        return required.replace(self.prog, f"{self.prog} [options]", 1)
 
     def error(self, message: str) -> NoReturn:
-        """End with usage, the message and a suggestion."""
+        """End with a line of usage, and the message with a suggestion."""
         options = re.findall(r"^  (?:-\w.*?, )?(--[\w-]+)", self.plain_help(), re.MULTILINE)
         for word in self.words:
             name = word.partition("=")[0]
@@ -57,7 +67,11 @@ class CommandParser(argparse.ArgumentParser):
             if name.startswith("--") and not is_known and not message.startswith("argument "):
                 message += _suggestion(f"; there is no {name}", name, options)
                 break
-        super().error(message)
+        self.exit(2, f"{self.short_usage()}\n{self.prog}: error: {message}\n")
+
+
+def _without_colors(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
 def build_parser(command: str, kind: str | None = None) -> CommandParser:
@@ -177,7 +191,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
         # batch systems send it: clean up as on Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run()
+        status = run()
+        sys.stdout.flush()  # so that errors are noticed here, not at exit
+        return status
     except ParagramError as error:
         reason = str(error)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
@@ -186,8 +202,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk, a missing permission
-        space = "; free disk space" if is_full_disk(error) else ""
-        reason = f"{error.filename or 'file'}: {error.strerror or error}{space}"
+        reason = one_line(error)
+        if is_full_disk(error):  # files have a name by `naming_full_disk`
+            place = error.filename or "standard output"
+            reason = f"{place}: {error.strerror or error}; free disk space"
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130

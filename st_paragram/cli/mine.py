@@ -6,7 +6,6 @@ import argparse
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from st_paragram.cli.options import (
@@ -21,6 +20,7 @@ from st_paragram.cli.options import (
     say,
     standard_output,
 )
+from st_paragram.core.folders import scratch_folder
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.bitext_mining.candidates import Candidates
@@ -122,8 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.output
     with ExitStack() as stack:
         if is_standard_output(output):
-            folder = stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))
-            output = Path(folder) / "pairs.tsv"
+            output = stack.enter_context(scratch_folder()) / "pairs.tsv"
         report = mine(
             texts,
             output,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
-from st_paragram.core.languages import both_sides, codes_of_sides, joined_sides
+from st_paragram.core.languages import both_sides, check_codes, codes_of_sides, joined_sides
 from st_paragram.core.model_directory.configuration import CONFIG_FILE
 from st_paragram.core.model_directory.find import (
     HUB_ID,
@@ -122,6 +122,13 @@ def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
     if arguments.pair:
         return joined_sides(arguments.pair)
     return both_sides(arguments.lang)
+
+
+def checked_languages(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return the languages of both sides; refuse unknown codes."""
+    languages = languages_from(arguments)
+    check_codes(languages)
+    return languages
 
 
 def add_pair_option(parser: OptionGroup) -> None:

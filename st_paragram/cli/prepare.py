@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.options import add_language_options, languages_from
+from st_paragram.cli.options import add_language_options, checked_languages
 from st_paragram.cli.store_options import (
     add_cleaning_options,
     add_store_options,
     add_text_options,
     add_work_options,
+    check_store_name,
     check_texts,
     cleaning_from,
     settings_from,
@@ -71,8 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the store and print the table of counts."""
     from st_paragram.tools.preparation.prepare import prepare
 
-    settings = settings_from(arguments, languages_from(arguments), cleaning_from(arguments))
+    settings = settings_from(arguments, checked_languages(arguments), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
+    check_store_name(arguments.output)
     if not sources:
         raise SettingsError("no text; give at least one with --text or --moses")
     vocabulary = vocabulary_from(arguments, settings)

@@ -6,8 +6,6 @@ import argparse
 import sys
 from array import array
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.cli.options import (
@@ -21,7 +19,7 @@ from st_paragram.cli.options import (
     say,
     standard_output,
 )
-from st_paragram.core.folders import temporary_folder
+from st_paragram.core.folders import scratch_folder, temporary_folder
 from st_paragram.core.formatting import counted
 from st_paragram.core.outputs import check_output, output_files
 from st_paragram.core.settings import add_setting_options, given
@@ -135,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
             if output:
                 work = stack.enter_context(temporary_folder(output))
             else:
-                work = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-")))
+                work = stack.enter_context(scratch_folder())
             if arguments.background:
                 scorer = background_of_pairs(source, folder, settings, work, sample)
             else:

@@ -21,7 +21,7 @@ from st_paragram.core.formatting import counted
 from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
-from st_paragram.errors import SettingsError
+from st_paragram.errors import MiningError, SettingsError
 
 DESCRIPTION = (
     "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with"
@@ -97,8 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.search.recall import checked_recall
     from st_paragram.tools.search.text_search import TextSearch, checked_k
 
-    if bool(arguments.query) == bool(arguments.queries):
-        raise SettingsError("give queries either as arguments or in a file (--queries)")
+    if not arguments.query and not arguments.queries:
+        raise SettingsError(
+            f"no query for {arguments.source}; give queries as arguments or in a file (--queries)"
+        )
+    if arguments.query and arguments.queries:
+        raise SettingsError(
+            f"queries as arguments and in {arguments.queries}; give either arguments or --queries"
+        )
     checked_k(arguments.k)
     if arguments.queries:
         check_input(arguments.queries)
@@ -118,6 +124,11 @@ def run(arguments: argparse.Namespace) -> int:
         for name in options:
             raise SettingsError(f"--{name} needs an index, but {source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
+        if not index.sentences and not index.unknown:
+            raise MiningError(
+                f"{stream_name(arguments.source)}: no sentences; give a text with one sentence per"
+                " line"
+            )
         if index.unknown:
             left_out = f"{counted(index.unknown, 'sentence')} without a known token left out"
             say(f"{stream_name(arguments.source)}: {left_out}")

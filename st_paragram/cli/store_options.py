@@ -42,6 +42,12 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     add_setting_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
 
 
+def check_store_name(output: Path) -> None:
+    """Refuse a name of a pair store by which `train` would read it as text."""
+    if output.suffix not in ("", ".h5", ".hdf5"):
+        raise SettingsError(f"{output}: a pair store ends in .h5; name it {output.stem}.h5")
+
+
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options for how the work is done; they do not change the store."""
     add = parser.add_argument_group("work").add_argument

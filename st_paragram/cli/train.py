@@ -265,7 +265,7 @@ KINDS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """List the kinds; each has its own options."""
-    parser.usage = "st-paragram train [-h] KIND ..."
+    parser.usage = "st-paragram train KIND ..."
     lines = [f"  {name:10}  {kind.about}" for name, kind in KINDS.items()]
     parser.epilog = "\n".join(["kinds:", *lines])
 

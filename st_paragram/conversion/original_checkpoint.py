@@ -79,7 +79,7 @@ def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
     except _UNREADABLE as error:
         request = _REFUSED.search(str(error))
         if request is None:
-            raise _error(path, f"not a checkpoint, or damaged: {one_line(error)}") from error
+            raise _error(path, "not a checkpoint, or damaged") from error
         name = one_line(request[1], 100)
         raise ModelDirectoryError(
             f"{path}: it requests {name}, which no P-SP or SP checkpoint needs; nothing was"

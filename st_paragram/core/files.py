@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any, TypeVar
 
 from st_paragram.errors import ParagramError, TextError, one_line
 
 _Record = TypeVar("_Record")
 STDIN = "-"  # stands for standard input in place of a file
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"  # first bytes of a pair store
+NUMPY_SIGNATURE = b"\x93NUMPY"
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 # a full disk, a used-up quota, a limit of the system
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -60,20 +63,24 @@ def is_full_disk(error: BaseException | None) -> bool:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Turn any error for a full disk that does not name a file into an `OSError` with the path."""
+    """Turn any error for a full disk into an `OSError` with a path: that of the error, or `path`.
+
+    In place of an unfinished output, the error names the output.
+    """
     try:
         yield
     except Exception as error:
-        has_name = isinstance(error, OSError) and error.filename is not None
-        if has_name or isinstance(error, ParagramError) or not is_full_disk(error):
+        if isinstance(error, ParagramError) or not is_full_disk(error):
             raise
         number = errno.ENOSPC
-        if isinstance(error, OSError) and error.errno in _FULL:
-            number = error.errno
-        # in a temporary folder, name the output that the user knows
-        match = UNFINISHED.fullmatch(path.parent.name)
-        if match:
-            path = path.parent.with_name(match[1])
+        if isinstance(error, OSError):
+            path = Path(error.filename or path)
+            if error.errno in _FULL:
+                number = error.errno
+        for place in (path, *path.parents):
+            match = UNFINISHED.fullmatch(place.name)
+            if match:
+                path = place.with_name(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
@@ -108,6 +115,12 @@ def read_record(path: str | Path, kind: type[_Record]) -> _Record:
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
+def is_hdf5(path: Path) -> bool:
+    """Whether a file begins like a pair store."""
+    with path.open("rb") as file:
+        return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
+
+
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
     """Return an error text if a path is a file where a folder is expected."""
     if Path(path).is_file():
@@ -130,9 +143,22 @@ def not_writable(path: Path) -> str | None:
     advice = f"choose another place for {path.name}"
     if folder.is_file():
         return f"{file_for_folder(folder)}; {advice}"
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
+    if not folder.is_dir():
         return f"{folder} is not writable; {advice}"
+    try:
+        with TemporaryFile(dir=folder):  # root has all permissions, also in /proc
+            pass
+    except OSError as error:
+        return f"{folder} is not writable ({error.strerror}); {advice}"
     return None
+
+
+def missing_folder(path: Path) -> str | None:
+    """Return an error text if more than the last folder above a path is missing: a likely typo."""
+    folder = path.parent
+    if folder.exists() or folder.parent.exists():
+        return None
+    return f"{folder.parent}: no such folder; create it, or correct the path of {path.name}"
 
 
 def digest(*parts: Any) -> str:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from st_paragram.core.files import UNFINISHED, naming_full_disk, not_writable, unfinished_name
 from st_paragram.errors import ParagramError
@@ -75,6 +76,15 @@ def temporary_folder(output: Path) -> Iterator[Path]:
             yield folder
     finally:
         _remove(folder)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder for temporary files in `$TMPDIR` or the system's folder for them."""
+    with TemporaryDirectory(prefix="st-paragram-") as name:
+        path = Path(name)
+        with naming_full_disk(path.parent):
+            yield path
 
 
 def is_own_folder(path: Path) -> bool:

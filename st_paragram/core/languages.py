@@ -5,8 +5,11 @@ Other languages work too: Unicode's CLDR gives their script, and their code is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from st_paragram.errors import SettingsError, short
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,12 @@ def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:
     """Return the languages of both sides of pairs; a single name is paired with English."""
     if isinstance(language, str):
         return ("en", language)
-    first, second = language
+    try:
+        first, second = language
+    except (TypeError, ValueError) as error:
+        raise SettingsError(
+            f"languages are {short(language)}; give the code of one, such as es, or of both sides"
+        ) from error
     return (first, second)
 
 
@@ -204,3 +212,47 @@ def codes_of_sides(languages: tuple[str, str]) -> list[str]:
     """Return the codes of both sides, each once: en, fr and es of ("en", "fr-es")."""
     codes = "-".join(languages).split("-")
     return list(dict.fromkeys(codes))
+
+
+def check_codes(languages: tuple[str, str]) -> None:
+    """Refuse codes of both sides that are not codes of languages, apart from regions."""
+    for code in codes_of_sides(languages):
+        if _is_language(code):
+            continue
+        suggestion = _code_meant(code)
+        advice = "use an ISO 639 code such as es or zh_cn"
+        if suggestion:
+            advice = f"did you mean {suggestion}?"
+        raise SettingsError(f"unknown language code {short(code)}; {advice}")
+
+
+def _is_language(code: str) -> bool:
+    """Whether a code, apart from its region, is in the table or in the registry of language tags.
+
+    Capital letters are refused: files and models are named by lower-case codes.
+    """
+    language = code.partition("_")[0]
+    if language in LANGUAGES:
+        return True
+    if not re.fullmatch("[a-z]{2,3}", language):
+        return False
+    import langcodes  # slow, and most codes are in the table
+
+    return langcodes.Language.get(language).is_valid()
+
+
+def _code_meant(word: str) -> str:
+    """Return the code of the language that a word may mean; empty if there is none.
+
+    The word may be the code in capitals, the name of the language, or the code of a country.
+    """
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+
+    lower = word.lower()
+    if _is_language(lower):
+        return lower
+    for language in LANGUAGES.values():
+        if word and lower in (language.name.lower(), language.native_name.lower()):
+            return language.code
+    tag: str = LIKELY_SUBTAGS.get(f"und-{word.upper()}", "")
+    return tag.partition("-")[0]

@@ -11,7 +11,12 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from st_paragram.core.files import file_for_folder, folder_for_file, is_pipe, not_writable
+from st_paragram.core.files import (
+    folder_for_file,
+    is_pipe,
+    missing_folder,
+    not_writable,
+)
 from st_paragram.core.folders import remove_unfinished
 from st_paragram.errors import InUseError, ParagramError, one_line
 
@@ -48,7 +53,7 @@ _OUTPUT_FOLDERS = {
 
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an unusable output file before any work is done for it."""
-    _check_place(path, "file", ParagramError)
+    check_place(path, "file", ParagramError)
     if not path.exists():
         return
     if not path.is_file():
@@ -77,20 +82,25 @@ def check_new(path: Path) -> None:
 
 
 def check_output_folder(
-    path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
+    path: Path,
+    overwrite: bool,
+    marker: str,
+    kind: str,
+    error: type[ParagramError] = ParagramError,
+    create_parents: bool = False,
 ) -> None:
     """Refuse an unusable output folder before any work is done for it.
 
     Only a folder with the `marker` is replaced, and only if all its files are those of such a
-    folder.
+    folder. `create_parents` as in `check_place`.
     """
     if not path.name or path.name == "..":
         raise error(f"{path}: the folder cannot be created; choose another place")
-    _check_place(path, "folder", error)
+    check_place(path, "folder", error, create_parents)
     if not path.exists():
         return
-    if path.is_file():
-        raise error(f"{file_for_folder(path)}; choose another name")
+    if not path.is_dir():
+        raise error(f"{path} is a file, but a folder is expected; choose another name")
     if not (path / marker).exists():
         raise error(f"{path} exists and is not a {kind}; choose another name")
     if not overwrite:
@@ -103,13 +113,21 @@ def check_output_folder(
         )
 
 
-def _check_place(path: Path, kind: str, error: type[ParagramError]) -> None:
-    """Refuse a place where no output can be created."""
+def check_place(
+    path: Path, kind: str, error: type[ParagramError], create_parents: bool = False
+) -> None:
+    """Refuse a place where no output can be created.
+
+    Unless `create_parents`, at most one folder above the output may be missing: with more, the path
+    is probably wrong.
+    """
     if path.is_symlink() and not path.exists():
         raise error(
             f"{path} is a link to a {kind} that does not exist; remove it or choose another name"
         )
     refusal = not_writable(path)
+    if not create_parents:
+        refusal = refusal or missing_folder(path)
     if refusal:
         raise error(refusal)
 

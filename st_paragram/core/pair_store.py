@@ -41,7 +41,7 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.core.files import naming_full_disk
+from st_paragram.core.files import folder_for_file, is_hdf5, naming_full_disk
 from st_paragram.core.folders import temporary_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers import flat_ids
@@ -93,6 +93,7 @@ class PairStore:
         if limit is not None and limit < 1:
             raise SettingsError(f"limit is {limit}; give at least 1")
         self.path = Path(path)
+        _check_file(self.path)
         with (
             refused(StoreError, self.path, "not a readable pair store", _REMAKE),
             h5py.File(self.path, "r") as file,
@@ -459,6 +460,22 @@ def _content_sha256(file: h5py.File) -> str:
 
 def _sha256(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _check_file(path: Path) -> None:
+    """Refuse a path that is not an HDF5 file."""
+    if wrong := folder_for_file(path):
+        raise StoreError(f"{wrong}; name a pair store (.h5)")
+    if not path.exists():
+        raise StoreError(
+            f"{path}: no such file; check the path, or make a pair store with `st-paragram prepare`"
+        )
+    with refused(StoreError, path, "not a readable pair store", _REMAKE):
+        is_store = is_hdf5(path)
+    if not is_store:
+        raise StoreError(
+            f"{path}: not a pair store, since it is not HDF5; make one with `st-paragram prepare`"
+        )
 
 
 def _head(file: h5py.File) -> dict[str, Any]:

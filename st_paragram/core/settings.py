@@ -129,6 +129,14 @@ def read(
     return cls(**values)
 
 
+def yaml_problem(error: Exception, path: str | Path) -> str:
+    """Return in one line, with the line number if it is known, why a YAML file is not readable."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return one_line(error, about=path)
+    return f"line {mark.line + 1}: {one_line(getattr(error, 'problem', error))}"
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """Read the settings in a YAML file; an empty mapping if the file is empty."""
     import yaml
@@ -137,7 +145,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         values = yaml.safe_load(Path(path).read_bytes())
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(
-            f"{path}: not readable as YAML ({one_line(error, about=path)})"
+            f"{path}: not readable as YAML ({yaml_problem(error, path)}); give a YAML file"
         ) from error
     if values is None:
         return {}

@@ -70,6 +70,8 @@ class Family:
         configs = self.configs
         if str(config) in configs:
             return configs[str(config)]
+        if Path(config).suffix in (".yaml", ".yml") and not Path(config).exists():
+            raise SettingsError(f"{config}: no such file; check the path")
         if not Path(config).is_file():
             raise SettingsError(
                 f"config is {str(config)!r}; give one of {', '.join(configs)}, or a YAML file"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from st_paragram.core.folders import scratch_folder
 from st_paragram.core.formatting import counted
 from st_paragram.core.languages import codes_of_sides
 from st_paragram.core.model_directory.configuration import TRAINING_FILE
@@ -24,7 +25,13 @@ def check_inputs(run: TrainingRun) -> None:
     if run.source.store:
         store = run.store()
         store.check()
-        run.kind.training.new_model(store, run.settings)  # refuses other tokens
+        training = run.kind.training
+        model = training.new_model(store, run.settings)  # refuses other tokens
+        if not getattr(run.more, "tasks", None):  # rows of other tasks would have to be read
+            with scratch_folder() as folder:
+                training.trainer(
+                    model, store, run.settings, folder=folder, evaluator=None, data=run.more
+                )
 
 
 def check_outputs(run: TrainingRun, is_tuned: bool = False) -> None:

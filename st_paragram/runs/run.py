@@ -16,11 +16,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.formatting import counted, in_words
 from st_paragram.core.languages import both_sides, codes_of_sides
-from st_paragram.core.model_directory.configuration import check_free
+from st_paragram.core.model_directory.configuration import (
+    AVERAGING,
+    check_free,
+    read_configuration,
+)
 from st_paragram.core.model_directory.find import find
+from st_paragram.core.model_directory.model_files import check_initial_dimension
 from st_paragram.core.model_directory.record import (
     TrainingRecord,
     read_training_record,
@@ -95,7 +101,7 @@ class TrainingRun:
     """
 
     language: str | tuple[str, str]
-    output: Path
+    output: Path  # a str becomes a Path, like `development` and `translations`
     data: str | Sequence[str] = ()
     description: str | None = None
     config: str | Path | None = None
@@ -113,6 +119,17 @@ class TrainingRun:
     resume: bool = False
     overwrite: bool = False
     columns: Sequence[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        """Convert names of files to paths, and refuse an output without a name."""
+        for name in ("output", "development", "translations"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, Path(value))
+        if self.output.name in ("", ".."):
+            raise SettingsError(
+                f"{self.output}: the folder cannot be created; choose another place"
+            )
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -208,6 +225,8 @@ class TrainingRun:
             raise SettingsError(
                 f"{processes} processes, but training uses only one; start without torchrun"
             )
+        if self.workers < 1:
+            raise SettingsError(f"workers is {self.workers}; it must be at least 1")
         for path in (self.development, self.translations):
             if path is None:
                 continue
@@ -221,9 +240,17 @@ class TrainingRun:
 
             warn_of_suspicions(self.source.texts)
         if self.settings.init:
-            find(self.settings.init)
+            self._check_initial_model()
         if not self.source.store or self.vocab_size is not None:
             _ = self.preparation
+
+    def _check_initial_model(self) -> None:
+        """Refuse a missing model to start from, and an averaging model of another dimension."""
+        name = self.settings.init
+        folder = find(name)
+        if read_configuration(folder).architecture == AVERAGING:
+            dimension = Encoder(folder).dimension
+            check_initial_dimension(self.settings.dim, model=name, model_dim=dimension)
 
     def check_free(self) -> None:
         """Refuse an existing output that must not or cannot be replaced."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.files import folder_for_file, is_pipe, names_of, write_text
 from st_paragram.core.folders import writable_cache
-from st_paragram.core.languages import both_sides
+from st_paragram.core.languages import both_sides, check_codes
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
 from st_paragram.core.text.streams import stream_name
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import SettingsError, TextError, short
 
 if TYPE_CHECKING:
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -35,7 +34,6 @@ _NO_DATA = (
 )
 _FROM_THE_WEB = "st-paragram bitext {0}"
 _FROM_TEXT = "st-paragram prepare {0} --text FILE --output {1}"
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORES = "stores"  # folder in the cache for stores of texts
 
 
@@ -116,15 +114,19 @@ def choose_data(
             of both sides, as in `PrepareSettings`.
         data: One pair store (`.h5`), or texts (see `parse_source`), or "built-in". If empty:
             `data/en-LANGUAGE.h5`, or the built-in bitext if that file does not exist.
-        drop_invalid: Accept an unreadable first row of a text.
+        drop_invalid: Accept unreadable rows of a text, but not in all rows.
         columns: Column names of texts that are tables, once for all texts or once per text.
     """
     languages = both_sides(language)
-    for side in languages:
-        if not _LANGUAGE.fullmatch(side):
-            raise SettingsError(f"unknown language code {side!r}; use a code such as es or zh_cn")
     default_store = default_store_of(languages)
     names = names_of(data)
+    for name in names:
+        if not isinstance(name, str | Path):
+            raise SettingsError(
+                f"data has {short(name)} ({type(name).__name__}); give names of files, or train on"
+                " pairs in memory with MegaBatchTrainer and a Dataset"
+            )
+    names = [str(name) for name in names]
     if not names:
         names = [str(default_store)] if default_store.exists() else [BUILT_IN]
     stores = [name for name in names if name.endswith((".h5", ".hdf5"))]
@@ -134,6 +136,7 @@ def choose_data(
         )
     if stores:
         return _store_data(languages, names)
+    check_codes(languages)
     writable_cache(_STORES)
     if names == [BUILT_IN]:
         _check_built_in(languages, default_store, is_asked_for=bool(data))
@@ -188,7 +191,9 @@ def _language_option(languages: tuple[str, str]) -> str:
 
 
 def _check_text(text: TextSource, drop_invalid: bool) -> None:
-    """Refuse files that cannot be read, and an unreadable first row."""
+    """Refuse files that cannot be read, and an unreadable first row; with `drop_invalid`, only
+    texts without a readable row.
+    """
     for path in text.paths:
         if wrong := folder_for_file(path):
             raise TextError(f"{wrong}; name a file")
@@ -199,5 +204,7 @@ def _check_text(text: TextSource, drop_invalid: bool) -> None:
             )
         if not Path(path).is_file():
             raise TextError(f"{path}: no such file; check the path")
-    if not drop_invalid:
-        next(read_pairs(text, drop_invalid=False), None)
+    if next(read_pairs(text, drop_invalid=drop_invalid), None) is None:
+        raise TextError(
+            f"{text.name}: no row is UTF-8 text in two columns; put one tab between columns"
+        )

@@ -21,7 +21,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from st_paragram.core.files import digest, is_full_disk, naming_full_disk, not_writable
+from st_paragram.core.files import (
+    digest,
+    is_full_disk,
+    missing_folder,
+    naming_full_disk,
+    not_writable,
+)
 from st_paragram.core.folders import MARKER, make_own_folder, remove_own_folder, remove_unfinished
 from st_paragram.core.outputs import check_output, locked, output_lock
 from st_paragram.errors import ParagramError, SettingsError, StoreError
@@ -67,7 +73,10 @@ def work_folder(
     """
     with output_lock(output, check or partial(check_output, output, overwrite)):
         place = work_place(output, folder, keep)
-        if refusal := not_writable(place):
+        refusal = not_writable(place)
+        if folder:
+            refusal = refusal or missing_folder(folder)
+        if refusal:
             raise ParagramError(refusal)
         if not keep:
             remove_unfinished(place.parent, place.name)

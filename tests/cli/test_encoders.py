@@ -37,12 +37,12 @@ def _here(folder, monkeypatch):
 
 def prepare(options):
     return main(
-        f"prepare --lang xx --text pairs.tsv --vocab-size 200 --overwrite {options}".split()
+        f"prepare --lang haw --text pairs.tsv --vocab-size 200 --overwrite {options}".split()
     )
 
 
 def train(options):
-    return main(f"train bitext --lang xx --vocab-size 200 --overwrite {SMALL} {options}".split())
+    return main(f"train bitext --lang haw --vocab-size 200 --overwrite {SMALL} {options}".split())
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def train(options):
 def test_an_encoder_is_trained_from_text_and_loaded(folder, encoder, kind, architecture):
     more = "--hidden-dim 8 --scramble 0.3 --epochs 8" if encoder == "blstm" else "--epochs 12"
     assert train(f"--data pairs.tsv --encoder {encoder} {more}") == 0
-    assert read_configuration(folder / f"{encoder}-xx").architecture == architecture
+    assert read_configuration(folder / f"{encoder}-haw").architecture == architecture
     assert (
-        json.loads((folder / f"{encoder}-xx" / "training.json").read_text())["settings"]["encoder"]
+        json.loads((folder / f"{encoder}-haw" / "training.json").read_text())["settings"]["encoder"]
         == encoder
     )
-    model = st_paragram.load(f"{encoder}-xx", device="cpu")
+    model = st_paragram.load(f"{encoder}-haw", device="cpu")
     assert model[0].tokenizer.kind == kind
     first, second = zip(*make_pairs(50), strict=True)
     cosines = model.similarity(model.encode(list(first)), model.encode(list(second)))
@@ -82,7 +82,7 @@ def test_vocabularies_of_two_languages(tokens, sharing):
     store = PairStore("s.h5")
     first, second = store.tokenizers
     assert isinstance(first, BilingualTokenizer) and first.inner_kind == tokens
-    assert (first.language, second.language) == ("en", "xx") and first.shares_rows(second)
+    assert (first.language, second.language) == ("en", "haw") and first.shares_rows(second)
     (a, _), (b, _) = (store.take(side, np.arange(len(store))) for side in "ab")
     in_common = set(a.tolist()) & set(b.tolist()) - {first.unknown_id}
     assert bool(in_common) is (sharing == "string") or tokens == "word"
@@ -91,8 +91,8 @@ def test_vocabularies_of_two_languages(tokens, sharing):
     assert train(f"--data s.h5 --encoder {encoder} --output model") == 0
     model = st_paragram.load("model", device="cpu")
     texts = list(store.texts("b", np.arange(5)))
-    plain, told = model.encode(texts), model.encode(texts, language="xx")
-    assert np.array_equal(told, model.in_language("xx").encode(texts)) and not np.allclose(
+    plain, told = model.encode(texts), model.encode(texts, language="haw")
+    assert np.array_equal(told, model.in_language("haw").encode(texts)) and not np.allclose(
         plain, told
     )
     assert np.allclose(model.encode(texts, language="en"), plain)
@@ -107,7 +107,7 @@ def test_a_model_of_words_begins_with_another_ones_rows():
     )
     assert (one - two).abs().mean() < 0.1  # a new table differs by more than one
     with pytest.raises(st_paragram.errors.SettingsError, match="the model has one vocabulary"):
-        st_paragram.load("one", device="cpu").encode(["a"], language="xx")
+        st_paragram.load("one", device="cpu").encode(["a"], language="haw")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ searched directly.
 """
 
 import json
+import os
 import sys
 
 import pytest
@@ -193,7 +194,11 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
             ["index", "more.txt", "--add-to", "i", "--output", "j"],
             "--output does not apply to --add-to",
         ),
-        (["index", "more.txt", "--add-to", "j"], "j: not a search index"),
+        (["index", "more.txt", "--add-to", "j"], "j: no such file or folder; build an index with"),
+        (["search", "j", "cheese"], "j: no such file or folder; build an index with `st-paragram"),
+        (["search", "i"], "no query for i; give queries as arguments or in a file (--queries)"),
+        (["search", "i", "a", "--queries", "more.txt"], "queries as arguments and in more.txt"),
+        (["search", os.devnull, "a"], f"{os.devnull}: no sentences; give a text with one sentence"),
         (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
         (
             ["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"],

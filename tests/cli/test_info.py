@@ -187,9 +187,12 @@ def test_the_installation(capsys):
 
 def test_what_is_nothing_of_ours_is_refused_in_one_line(model, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("no store", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
     (model / TRAINING_FILE).write_text("[]", encoding="utf-8")
     cases = {
-        "notes.txt": "notes.txt: not a readable pair store",
+        "notes.txt": "notes.txt: a file, but not a pair store; name a model, a pair store (.h5)",
+        "none.h5": "none.h5: no such file; check the path",
+        "empty": "empty: a folder, but not a model directory; name a model, a pair store",
         "p-sp-zz": "no such folder",
         ".": "",
         "p-sp-xx": "",

@@ -80,6 +80,16 @@ FOLDERS = [
 REFUSED = {
     f"{PREPARE} --output new.h5": "no text; give at least one",
     f"{PREPARE} --text en.txt --output new.h5": "en.txt: row 1 has 1 column",
+    f"{PREPARE} --text pairs.tsv --output new.tsv": "new.tsv: a pair store ends in .h5; name it",
+    "embed empty --columns 1 --output new.npy": "empty: empty; give a table with at least one row",
+    "evaluate p-sp-mini --data old": "old is a file, but a folder is expected; give a folder of",
+    "train bitext --lang es --data pairs.tsv --config a.yaml": "a.yaml: no such file; check the",
+    "clean pairs.tsv --lang es --cleaning list": "list: not readable as YAML (line 1: found",
+    "embed en.txt --output /proc/new.npy": "/proc is not writable",
+    "embed en.txt --output no/such/new.npy": "no: no such folder; create it, or correct the path",
+    "embed en.txt --model index --output new.npy": "index: not a model directory, since it has no",
+    "score pairs.tsv --labels qa": "qa is a folder, but a file is expected; name a file",
+    "info en.txt": "en.txt: a file, but not a pair store; name a model, a pair store (.h5), an",
     f"{PREPARE} --text pairs.tsv --vocab en.txt --output new.h5": "not a sentencepiece model",
     f"{PREPARE} --text pairs.tsv --columns 1 1 --output new.h5": (
         "pairs.tsv: column 1 for both languages; name two columns"

@@ -63,7 +63,7 @@ REFUSED = {
     "train bitext --lang es --config bad.yaml": (
         "bad.yaml: unknown setting 'dims'; known settings: anneal_interval, "
     ),
-    "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
+    "train bitext --lang es --data none.h5": "none.h5: no such file; check the path",
     "train bitext --lang es --output left": (
         "left.checkpoints/checkpoint-7: left by an earlier training run; resume"
     ),
@@ -71,6 +71,10 @@ REFUSED = {
         "none.npy: no such file of teacher vectors; check the path"
     ),
     "train bitext --lang ../es": "unknown language code '../es'",
+    "train bitext --lang xx --data built-in": "unknown language code 'xx'; use an ISO 639 code",
+    "train bitext --pair fr cz": "unknown language code 'cz'; did you mean cs?",
+    "train bgt --lang Spanish": "unknown language code 'Spanish'; did you mean es?",
+    "prepare --lang ES --text pairs.tsv --output s.h5": "code 'ES'; did you mean es?",
     "train bitext --lang fi": "no data/en-fi.h5, and no built-in bitext for 'fi'",
     "train bitext --lang es --output taken": (
         "taken exists; choose another name or give --overwrite"
@@ -311,10 +315,22 @@ def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
         ("--data built-in --dev pairs.tsv", "pairs.tsv"),
         ("--data store.h5 --encoder trigram", "a store of sentencepiece ids, but the encoder"),
         ("--data built-in --resume", "no complete checkpoint to resume from"),
+        ("--data built-in --workers 0", "workers is 0; it must be at least 1"),
+        ("--data built-in --output .", ".: the folder cannot be created; choose another place"),
+        ("--data built-in --output no/such/model", "no: no such folder; create it, or correct"),
+        ("--data utf16.tsv --drop-invalid", "utf16.tsv: UTF-16 text; convert it: iconv -f UTF-16"),
+        ("--data one.txt --drop-invalid", "one.txt: no row is UTF-8 text in two columns"),
+        ("--data built-in --init p-sp-mini --dim 8", "dim is 8, but p-sp-mini has 256 dimensions"),
+        ("--data built-in --teacher one.txt", "one.txt: not a .npy file of teacher vectors; make"),
+        ("--data built-in --teacher .", ". is a folder, but a file is expected; name a .npy file"),
+        ("--data store.h5 --teacher few.npy", "few.npy: float32 of shape (2, 4), but store.h5 has"),
     ],
 )
 def test_a_plan_refuses_what_the_run_refuses(folder, store, capsys, options, message):
     Path("store.h5").symlink_to(store.path)
+    Path("utf16.tsv").write_text("one two\tuno dos\n" * 9, encoding="utf-16")
+    Path("one.txt").write_text("only one column\n" * 9, encoding="utf-8")
+    np.save("few.npy", np.zeros((2, 4), dtype=np.float32))
     command = ["train", "--lang", "xx" if "store" in options else "es", *options.split()]
     refusals = []
     for more in (["--plan"], []):
@@ -347,10 +363,10 @@ def test_a_model_learns_from_a_teacher(folder):
     teacher.
     """
     steps = [
-        "prepare --lang xx --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
+        "prepare --lang haw --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
         "embed text/a.txt --output a.npy --model p-sp-mini --dtype float16",
         (
-            "train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m"
+            "train bitext --lang haw --data s.h5 --teacher a.npy --teacher-weight 2 --output m"
             f" {' '.join(QUICK)}"
         ),
     ]

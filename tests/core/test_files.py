@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
+import os
+import sys
 import threading
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import atomic, is_full_disk, write_text
 from st_paragram.core.folders import (
     _MARK,
@@ -17,6 +23,7 @@ from st_paragram.core.folders import (
     make_own_folder,
     remove_own_folder,
     remove_unfinished,
+    scratch_folder,
 )
 from st_paragram.core.outputs import (
     check_different,
@@ -202,9 +209,57 @@ def test_a_full_disk_is_named(tmp_path, error):
     ):
         raise error
     assert caught.value.filename == str(tmp_path / "x") and is_full_disk(caught.value)
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        atomic_folder(tmp_path / "y") as new,
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device", str(new / "weights"))
+    assert caught.value.filename == str(tmp_path / "y")
+    with pytest.raises(OSError, match="No space left") as caught, atomic(tmp_path / "x"):
+        raise OSError(errno.ENOSPC, "No space left on device", "elsewhere/z")
+    assert caught.value.filename == "elsewhere/z"
     with pytest.raises(ValueError, match="another"), atomic(tmp_path / "x"):
         raise ValueError("another")
     assert not names(tmp_path)
+
+
+def test_a_full_disk_of_temporary_files_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(OSError, match="No space left") as caught, scratch_folder() as folder:
+        assert folder.parent == tmp_path
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path) and not names(tmp_path)
+
+
+def test_a_full_standard_output_is_named(capsys, monkeypatch):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", Full())
+        assert run_reporting_errors("a", lambda: 0) == 1
+    assert capsys.readouterr().err == (
+        "a: standard output: No space left on device; free disk space\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "check", [check_output, partial(check_output_folder, marker="x", kind="y")]
+)
+def test_outputs_are_refused_where_nothing_can_be_created(check, tmp_path, monkeypatch):
+    check(tmp_path / "new" / "x", overwrite=False)
+    with pytest.raises(ParagramError, match=r"/no: no such folder; create it, or correct the path"):
+        check(tmp_path / "no" / "such" / "x", overwrite=False)
+    if sys.platform == "linux":
+        with pytest.raises(ParagramError, match=r"^/proc is not writable .*; choose another place"):
+            check(Path("/proc/x"), overwrite=False)
+    assert not names(tmp_path)
+
+
+def test_a_device_is_not_an_output_folder():
+    with pytest.raises(ParagramError, match=f"{os.devnull} is a file, but a folder is expected"):
+        check_output_folder(Path(os.devnull), overwrite=True, marker="x", kind="y")
 
 
 def test_a_run_that_waits_says_for_what(tmp_path, caplog):

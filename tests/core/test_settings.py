@@ -131,7 +131,7 @@ def test_later_places_are_stronger(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("dims: 3", "unknown setting 'dims'; known settings: dim, "),
-        ("{", "not readable as YAML"),
+        ("{", "not readable as YAML (line 1: expected"),
     ],
 )
 def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:

@@ -105,6 +105,7 @@ class Encoder:
         precision: str = "float32",
         language: str | None = None,
         show_progress_bar: bool | None = False,
+        convert_to_tensor: bool = False,
     ) -> NDArray[Any]:
         """Embed texts, as float32 (N, D), or (D,) for a single string.
 
@@ -120,7 +121,12 @@ class Encoder:
             precision: float32, int8, uint8, binary or ubinary, see `quantization.quantize`.
             language: Language of the texts, for a model with two vocabularies.
             show_progress_bar: Show a progress bar.
+            convert_to_tensor: Only False: `st_paragram.load` returns models that give tensors.
         """
+        if convert_to_tensor:
+            raise SettingsError(
+                "an Encoder gives numpy arrays; for tensors, open the model with st_paragram.load"
+            )
         if precision not in PRECISIONS:
             raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
         if type(batch_size) is not int or batch_size < 1:

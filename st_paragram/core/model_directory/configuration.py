@@ -74,11 +74,20 @@ def write_configuration(folder: Path, configuration: Configuration) -> None:
     write_json(folder / CONFIG_FILE, head | configuration.values, indent=2)
 
 
+def is_model_directory(folder: Path) -> bool:
+    """Whether a folder is a model directory of this package or of sentence-transformers."""
+    return (folder / CONFIG_FILE).is_file() or (folder / MODULES_FILE).is_file()
+
+
 def read_configuration(folder: Path) -> Configuration:
     """Read `st_paragram.json`; a folder of sentence-transformers without it is a pipeline."""
-    if (folder / MODULES_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
+    if not is_model_directory(folder):
+        raise ModelDirectoryError(
+            f"{folder}: not a model directory, since it has no {CONFIG_FILE}; name another folder"
+        )
+    path = folder / CONFIG_FILE
+    if not path.is_file():
         return Configuration(PIPELINE, {})
-    path = file_of(folder, CONFIG_FILE)
     with configured(folder):
         values: dict[str, Any] = read_json(path)
         if not isinstance(values, dict):
@@ -158,7 +167,8 @@ def save_directory(
         overwrite: Replace an existing model directory.
     """
     path = Path(path)
-    with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
+    check = partial(check_free, path, overwrite, create_parents=True)
+    with output_lock(path, check), atomic_folder(path) as new:
         write(new)
         for kind in _TABLE_NOTES:  # left over from the original
             card = card.replace(table_note(kind), "")
@@ -170,10 +180,19 @@ def save_directory(
     return path
 
 
-def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse, before hours of training, an output that `save` would refuse."""
-    kind = "model directory of st_paragram"
-    check_output_folder(Path(path), overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+def check_free(path: str | Path, overwrite: bool = False, create_parents: bool = False) -> None:
+    """Refuse, before hours of training, an output that `save` would refuse.
+
+    Unless `create_parents`, also refuse a path with more than one missing folder.
+    """
+    check_output_folder(
+        Path(path),
+        overwrite,
+        marker=CONFIG_FILE,
+        kind="model directory of st_paragram",
+        error=ModelDirectoryError,
+        create_parents=create_parents,
+    )
 
 
 def table_note(table_type: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -45,6 +46,10 @@ def find(name: str | Path) -> Path:
     The name is a path, one of `SHIPPED_MODELS`, `p-sp-es` or another name of `LANGUAGE_MODELS`, or
     a hub id `owner/name[@revision]`. A folder of that name comes first.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise ModelDirectoryError(
+            f"a model of type {type(name).__name__}; give a path or a name, such as p-sp-mini"
+        )
     name = str(name)
     path = Path(name).expanduser()
     if path.is_dir():

@@ -335,6 +335,14 @@ def model_digest(folder: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def check_initial_dimension(dim: int, *, model: str | Path, model_dim: int) -> None:
+    """Refuse a dimension other than that of the averaging model to start from."""
+    if dim != model_dim:
+        raise SettingsError(
+            f"dim is {dim}, but {model} has {model_dim} dimensions; set --dim {model_dim}"
+        )
+
+
 def check_dimension(truncate_dim: int | None) -> None:
     """Refuse to keep less than one dimension."""
     if truncate_dim is not None and truncate_dim < 1:

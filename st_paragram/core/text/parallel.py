@@ -101,6 +101,8 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         >>> from st_paragram import parse_source
         >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """
+    if isinstance(languages, str):
+        raise SettingsError(f"languages are {languages!r}; give both, such as ('en', 'es')")
     match = _SPEC.fullmatch(spec)
     if match is None:
         _check_one_pair(spec, languages)
@@ -126,6 +128,10 @@ def source_of(spec: str) -> TextSource:
     """Return the text of a specification whose prefix may name its languages."""
     languages = prefix_of(spec)
     if languages is None:
+        if is_translation_file(spec):
+            raise SettingsError(
+                f"{spec}: a translation file needs its languages; write for example en-es:{spec}"
+            )
         return TextSource((spec,), ("first", "second"))
     return parse_source(spec, languages)
 
@@ -239,10 +245,6 @@ def read_rows(
                 yield ("",) * expected
             else:
                 line = "\t".join(cells)
-                if number == 1 and line.startswith("<?xml"):
-                    raise TextError(
-                        f"{reader.name}: is XML; save it as a file .tmx or .xlf, not in an archive"
-                    )
                 reader.bad_row(wrong_columns(reader.name, number, line, expected=expected))
                 counts.wrong_columns += 1
     if counts.rows == rows_before:
@@ -276,7 +278,8 @@ class _Reader:
         if self._source.columns:
             return self._table_rows()
         path = self._source.paths[0]
-        if len(self._source.paths) == 1 and is_translation_file(path):
+        is_pair = len(self._source.paths) == 1 and not self._source.further_columns
+        if is_pair and is_translation_file(path):
             units = read_units(path, self._source.languages)
             cells = self._stack.enter_context(closing(units))
             return ((self._cell(first), self._cell(second)) for first, second in cells)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import re
@@ -12,11 +13,17 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from st_paragram.core.extras import require
-from st_paragram.core.files import STDIN, is_pipe
+from st_paragram.core.files import (
+    HDF5_SIGNATURE,
+    NUMPY_SIGNATURE,
+    STDIN,
+    folder_for_file,
+    is_pipe,
+)
+from st_paragram.core.folders import scratch_folder
 from st_paragram.errors import TextError, one_line, refused
 
 BLOCK_BYTES = 1 << 18
@@ -30,8 +37,25 @@ TRANSLATION_FILES = (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff")
 _OTHER_FORMATS = {
     "a spreadsheet": (".xlsx", ".xls", ".ods"),
     "a document of an office program": (".docx", ".doc", ".odt", ".pdf", ".rtf"),
+    "JSON": (".json",),
 }
 _PACKED_BEGINS = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+# First bytes of other files, what they are, and what to do
+_OTHER_BEGINS = {
+    HDF5_SIGNATURE: "HDF5, not text; the name of a pair store must end in .h5",
+    NUMPY_SIGNATURE: "a numpy array, not text; name a text",
+    b"PAR1": "a Parquet table, not text; its name must end in .parquet",
+    b"%PDF-": "a PDF document, not text; export it as text",
+    b"<?xml": "XML, not text; save a translation file as .tmx or .xlf, not in an archive",
+}
+# Byte order marks of encodings other than UTF-8; the mark of UTF-32 begins like that of UTF-16
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_SAMPLE_BYTES = 4096  # of a text, to recognize its encoding
 
 
 class ByteStream(Protocol):
@@ -61,16 +85,18 @@ def open_stream(path: str, stack: ExitStack, is_text: bool = True) -> ByteStream
     """
     if path == STDIN:
         return sys.stdin.buffer
+    if wrong := folder_for_file(path):
+        raise TextError(f"{wrong}; name a file")
     if is_text and unpacked_suffix(path) in TRANSLATION_FILES:
         raise TextError(
-            f"{path}: is a translation file, which holds pairs; give it to a command that reads"
-            " pairs, or export it as text"
+            f"{path}: is a translation file, but text is expected; write its pairs as text with"
+            f" `st-paragram clean {path} --pair CODE CODE --output pairs.tsv`"
         )
     for format_name, suffixes in _OTHER_FORMATS.items():
         if unpacked_suffix(path) in suffixes and Path(path).is_file():
             raise TextError(
                 f"{path}: is {format_name}, not text;"
-                " export it as tab-separated text, CSV or JSON lines"
+                " export it as tab-separated text, CSV or JSON lines (.jsonl)"
             )
     open_file = PACKED.get(PurePath(path).suffix.lower(), open)
     try:
@@ -110,7 +136,7 @@ def regular_file(path: str, stack: ExitStack) -> str:
     """Return a path that can be read more than once: `path`, or a temporary copy of a pipe."""
     if not is_pipe(path):
         return path
-    copy = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))) / "text"
+    copy = stack.enter_context(scratch_folder()) / "text"
     with copy.open("wb") as file, ExitStack() as pipe:
         stream = open_stream(path, pipe)
         while block := stream.read(BLOCK_BYTES):
@@ -156,7 +182,18 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
 
 
 def _check_beginning(name: str, data: bytes) -> None:
-    """Refuse compressed files, and texts whose lines end in carriage returns only."""
+    """Refuse other files than texts, other encodings than UTF-8, and texts whose lines end in
+    carriage returns only.
+    """
+    encoding = _other_encoding(data)
+    if encoding:
+        raise TextError(
+            f"{name}: {encoding} text; convert it: iconv -f {encoding} -t UTF-8 FILE > NEW_FILE"
+        )
+    beginning = data.removeprefix(BYTE_ORDER_MARK)
+    for first_bytes, kind in _OTHER_BEGINS.items():
+        if beginning.startswith(first_bytes):
+            raise TextError(f"{name}: is {kind}")
     if data.startswith(_PACKED_BEGINS):
         raise TextError(
             f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or"
@@ -170,6 +207,23 @@ def _check_beginning(name: str, data: bytes) -> None:
             rf"{name}: its lines end in carriage returns (\r) without line feeds (\n);"
             r" convert it with: tr '\r' '\n'"
         )
+
+
+def _other_encoding(data: bytes) -> str | None:
+    """Return the encoding of a text that begins with `data` if it is UTF-16 or UTF-32."""
+    for mark, encoding in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            return encoding
+    # without a mark: every second byte of ASCII characters in UTF-16 is NUL
+    sample = data[:_SAMPLE_BYTES]
+    enough = max(8, len(sample) // 50)
+    first = sample[::2].count(0)
+    second = sample[1::2].count(0)
+    if first == 0 and second >= enough:
+        return "UTF-16LE"
+    if second == 0 and first >= enough:
+        return "UTF-16BE"
+    return None
 
 
 def read_lines(path: str) -> Iterator[str]:

@@ -254,6 +254,8 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
     rows: Iterator[list[str]] = iter(reader)
     try:
         names = next((cells for cells in rows if cells), [])
+        if not names:
+            raise TextError(f"{stream_name(path)}: empty; give a table with at least one row")
         width = len(names)
         if all(column.isdecimal() for column in wanted) and not set(wanted) <= set(names):
             rows = chain([names], rows)

@@ -168,6 +168,8 @@ class Tokenizer(ABC):
         """Flatten lists of ids, with unknown ids treated as `encode` treats them."""
         ids = list(chain.from_iterable(rows))
         for kind in set(map(type, ids)):
+            if issubclass(kind, str):
+                raise SettingsError(f"a list of texts in a list: {short(ids)}; give a flat list")
             if kind is bool or not issubclass(kind, int | np.integer):
                 raise SettingsError(
                     f"ids of type {kind.__name__}; give texts or lists of whole numbers"

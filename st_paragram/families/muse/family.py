@@ -33,11 +33,16 @@ class DualEncoderFamily(Family):
     built_in_config = "muse_small"
 
     def check_data(self, data: MuseData | None) -> None:
-        """Refuse folders without files of their task."""
-        from st_paragram.families.muse.tasks import task_files
+        """Refuse folders without files of their task, and files with a wrong first row."""
+        from st_paragram.families.muse.tasks import check_first_row, files_in, task_files
 
-        for task, folder in (data or MuseData()).tasks.items():
-            task_files(folder, task)
+        data = data or MuseData()
+        for task, folder in data.tasks.items():
+            files = task_files(folder, task)
+            if data.languages:
+                files = files_in(folder, task, data.languages)
+            for path in files.values():
+                check_first_row(path, task)
 
     @property
     def training(self) -> Training:

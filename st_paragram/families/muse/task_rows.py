@@ -20,8 +20,7 @@ from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
-from st_paragram.errors import TextError
-from st_paragram.families.muse.tasks import read_texts, task_files
+from st_paragram.families.muse.tasks import files_in, read_texts
 from st_paragram.learning.training.text_labels import text_labels
 from st_paragram.tools.cleaning.known_sentences import KnownSentences
 
@@ -125,19 +124,12 @@ def all_rows(
     rows = []
     if settings.translation_share > 0:
         rows = _translations(bitext, languages)
-    wanted = {"en", *(languages or bitext.languages[1].split("-"))}
+    wanted = languages or bitext.languages[1].split("-")
     for task, folder in folders.items():
         if settings.shares[task] == 0:
             continue
-        files = task_files(folder, task)
-        chosen = [language for language in files if language in wanted]
-        if not chosen:
-            raise TextError(
-                f"{folder}: no {task} file for {', '.join(sorted(wanted))}; add one, or leave the"
-                " option out"
-            )
-        for language in chosen:
-            rows.append(file_rows(files[language], task, language, bitext.tokenizer(), settings))
+        for language, path in files_in(folder, task, wanted).items():
+            rows.append(file_rows(path, task, language, bitext.tokenizer(), settings))
     return rows
 
 

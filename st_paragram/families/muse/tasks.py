@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from st_paragram.core.files import file_for_folder
+from st_paragram.core.formatting import counted
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError, short
 from st_paragram.families.muse.settings import COLUMNS
@@ -37,8 +38,10 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     folder = Path(folder)
     if message := file_for_folder(folder):
         raise TextError(f"{message}; name the folder of the files LANG.tsv")
+    if not folder.is_dir():
+        raise TextError(f"{folder}: no such folder; name the folder of the files LANG.tsv")
     files: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for path in sorted(folder.iterdir()):
         match = _FILE.fullmatch(path.name)
         if not match:
             continue
@@ -51,6 +54,28 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
             f"{folder}: no files LANG.tsv (or .gz, .xz); add files with rows `{COLUMNS[task]}`"
         )
     return files
+
+
+def files_in(folder: str | Path, task: str, languages: Sequence[str]) -> dict[str, Path]:
+    """Return the files of a task in English and other languages, by language."""
+    files = task_files(folder, task)
+    wanted = {"en", *languages}
+    chosen = {language: path for language, path in files.items() if language in wanted}
+    if not chosen:
+        raise TextError(
+            f"{folder}: no {task} file for {', '.join(sorted(wanted))}; add one, or leave the"
+            " option out"
+        )
+    return chosen
+
+
+def check_first_row(path: Path, task: str) -> None:
+    """Refuse a file whose first row is wrong, or that has no rows."""
+    for number, line in enumerate(read_lines(str(path)), 1):
+        row = _row(line, task, f"{path}: row {number}")
+        if row.first and row.second:
+            return
+    raise TextError(f"{path}: no rows `{COLUMNS[task]}`; give another file")
 
 
 def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
@@ -88,7 +113,9 @@ def _row(line: str, task: str, place: str) -> Row:
     if cells == [""]:
         return Row("", "")
     if len(cells) not in _COLUMN_COUNTS[task]:
-        raise TextError(f"{place} has {len(cells)} columns; rows of {task} are `{COLUMNS[task]}`")
+        raise TextError(
+            f"{place} has {counted(len(cells), 'column')}; rows of {task} are `{COLUMNS[task]}`"
+        )
     if task == "nli":
         return Row(cells[1], cells[2], label=_label(cells[0], place))
     context = cells[2] if len(cells) > 2 else ""

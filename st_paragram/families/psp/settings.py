@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from st_paragram.core.files import NUMPY_SIGNATURE, folder_for_file
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.encoders import (
@@ -133,8 +134,8 @@ class TrainingSettings:
             raise SettingsError(
                 f"init is {self.init!r}, but only averaging models start from another; leave it out"
             )
-        if self.teacher and not Path(self.teacher).is_file():
-            raise SettingsError(f"{self.teacher}: no such file of teacher vectors; check the path")
+        if self.teacher:
+            _check_teacher(Path(self.teacher))
 
     @property
     def extent(self) -> str:
@@ -145,3 +146,17 @@ class TrainingSettings:
     def tokens(self) -> Tokens:
         """The kind of tokens that the encoder reads."""
         return ENCODERS[self.encoder].tokens
+
+
+def _check_teacher(path: Path) -> None:
+    """Refuse a file of teacher vectors that is not a numpy array."""
+    if wrong := folder_for_file(path):
+        raise SettingsError(f"{wrong}; name a .npy file of teacher vectors")
+    if not path.is_file():
+        raise SettingsError(f"{path}: no such file of teacher vectors; check the path")
+    with path.open("rb") as file:
+        is_numpy = file.read(len(NUMPY_SIGNATURE)) == NUMPY_SIGNATURE
+    if not is_numpy:
+        raise SettingsError(
+            f"{path}: not a .npy file of teacher vectors; make it with st-paragram embed"
+        )

@@ -60,7 +60,7 @@ def save(
         >>> st_paragram.save(model, "p-sp-small", dtype="int8", truncate_dim=64).name
         'p-sp-small'
     """
-    check_free(path, overwrite)
+    check_free(path, overwrite, create_parents=True)
     model = with_unit_vectors(model) if normalize else model
     if averaging.averaging_embedding(model) is not None:
         write = partial(averaging.write, model, dtype=dtype, truncate_dim=truncate_dim)

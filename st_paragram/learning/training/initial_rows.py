@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 import st_paragram
+from st_paragram.core.model_directory.model_files import check_initial_dimension
 from st_paragram.core.tokenizers.base import NO_TEXT, Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.averaging import averaging_embedding
@@ -34,10 +35,7 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
         logger.info(f"all pieces start with their embeddings by {model}")
         return rows_of_pieces(tokenizer, loaded, dim)
     model_dim = embedding.embedding_dimension
-    if model_dim != dim:
-        raise SettingsError(
-            f"dim is {dim}, but {model} has {model_dim} dimensions; set --dim {model_dim}"
-        )
+    check_initial_dimension(dim, model=model, model_dim=model_dim)
     model_rows = {piece: row for row, piece in _pieces(embedding.tokenizer).items()}
     shared = {}
     for row, piece in _pieces(tokenizer).items():

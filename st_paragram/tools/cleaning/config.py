@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 import yaml
 from pydantic_core import to_jsonable_python
 
-from st_paragram.core.settings import fields_of, setting
-from st_paragram.errors import ParagramError, SettingsError, one_line, short
+from st_paragram.core.settings import fields_of, setting, yaml_problem
+from st_paragram.errors import ParagramError, SettingsError, short
 from st_paragram.tools.cleaning.base import AnyOf, RowStep, options
 from st_paragram.tools.cleaning.known_sentences import KnownTestSentences
 from st_paragram.tools.cleaning.languages import Language
@@ -113,9 +113,8 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     the number of the entry.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
-        raise SettingsError(
-            f"{where}: {short(items)} is not a list of steps; write lines such as `- markup`"
-        )
+        problem = "no steps" if items is None else f"{short(items)} is not a list of steps"
+        raise SettingsError(f"{where}: {problem}; write lines such as `- markup`")
     steps = dict[str, Step]()
     duplicates: Duplicates | None = None
     for number, item in enumerate(items, start=1):
@@ -166,7 +165,10 @@ def read_cleaning(path: str | Path) -> Cleaning:
             f" give a YAML file, or {', '.join(NAMED)}"
         ) from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
+        raise SettingsError(
+            f"{path}: not readable as YAML ({yaml_problem(error, path)}); give a YAML file, or"
+            f" {', '.join(NAMED)}"
+        ) from error
     return parse_cleaning(items, str(path))
 
 

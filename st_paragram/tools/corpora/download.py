@@ -21,8 +21,8 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from st_paragram.core.files import content_digest, read_json, write_json
-from st_paragram.core.outputs import check_output, output_lock
+from st_paragram.core.files import content_digest, file_for_folder, read_json, write_json
+from st_paragram.core.outputs import check_output, check_place, output_lock
 from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
 from st_paragram.tools.corpora.transfer import (
@@ -100,6 +100,10 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
     files = list({file.filename: file for file in files}.values())
     if parallel < 1:
         raise SettingsError(f"--parallel is {parallel}; give at least 1")
+    check_place(folder, "folder", DownloadError)
+    if wrong := file_for_folder(folder):
+        raise DownloadError(f"{wrong}; name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / "manifest.json"
     with output_lock(manifest, partial(check_output, manifest, overwrite=True)):
         results = _fetch_all(files, folder, parallel)

@@ -28,6 +28,7 @@ from st_paragram.core.files import (
     content_digest,
     digest,
     folder_for_file,
+    missing_folder,
     not_writable,
     read_json,
     write_json,
@@ -41,7 +42,7 @@ from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
-from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.errors import SettingsError, StoreError, TextError, short
 from st_paragram.tools.preparation.buckets import columns_of, sources_of, texts_of
 from st_paragram.tools.preparation.clean import clean, identity, rejects_name
 from st_paragram.tools.preparation.order import REASONS, Order, order_rows
@@ -181,6 +182,8 @@ def _check_texts(sources: Sequence[TextSource]) -> None:
     if not 1 <= len(sources) <= _MOST_TEXTS:
         raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {_MOST_TEXTS:,}")
     for source in sources:
+        if not isinstance(source, TextSource):
+            raise SettingsError(f"a text is {short(source)}; make a TextSource with parse_source")
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: cap is {source.cap}; it must be at least 1")
 
@@ -190,7 +193,9 @@ def _check_outputs(output: Path, *, rejects: Path | None, texts: Path | None) ->
     if problem:
         raise StoreError(f"{problem}; name a file")
     for folder, contents in ((rejects, "dropped rows"), (texts, "text of the rows")):
-        problem = not_writable(folder / "text") if folder else None
+        if folder is None:
+            continue
+        problem = not_writable(folder / "text") or missing_folder(folder)
         if problem:
             raise StoreError(f"{problem}; name a folder for the {contents}")
 

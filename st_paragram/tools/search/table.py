@@ -43,7 +43,10 @@ def create_table(folder: Path, dim: int | None, about: dict[str, Any]) -> None:
 def open_table(folder: Path) -> Any:
     """Open the table of an index folder, at its last complete version."""
     if not (folder / FOLDER).is_dir():
-        raise MiningError(f"{folder}: not a search index; build one with st-paragram index")
+        problem = "not a search index" if folder.exists() else "no such file or folder"
+        raise MiningError(
+            f"{folder}: {problem}; build an index with `st-paragram index FILE --output FOLDER`"
+        )
     with lance_errors(folder):
         table = lancedb.connect(str(folder)).open_table(TABLE)
         update_table(table)

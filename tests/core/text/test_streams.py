@@ -98,21 +98,35 @@ def test_what_is_not_utf_8_is_named_by_its_line(
 @pytest.mark.parametrize(
     ("data", "seen"),
     [
-        (
-            "a\tb\n".encode("utf-16"),
-            "line 1 is not UTF-8 (byte 0xff); convert the file, e.g. with iconv",
+        *(
+            (text.encode(encoding), f"{name} text; convert it: iconv -f {name} -t UTF-8 ")
+            for text in ("a\tb\n", "где я\t在哪里\n" * 99)
+            for encoding, name in (("utf-16", "UTF-16"), ("utf-32", "UTF-32"))
         ),
+        ("one\ttwo\n".encode("utf-16-le"), "UTF-16LE text; convert it: iconv -f UTF-16LE"),
+        ("one\ttwo\n".encode("utf-16-be"), "UTF-16BE text; convert it: iconv -f UTF-16BE"),
+        ("где я\tтут\n".encode("utf-16-le") * 99, "UTF-16LE text"),
+        (b"\x89HDF\r\n\x1a\n\0", "is HDF5, not text; the name of a pair store must end in .h5"),
+        (b"\x93NUMPY\x01\0", "is a numpy array, not text"),
+        (b"PAR1\x15\n", "is a Parquet table, not text; its name must end in .parquet"),
+        (b"%PDF-1.4\n", "is a PDF document, not text; export it as text"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?>\n", "is XML, not text; save a translation file as"),
         *(
             (pack(b"a\n"), "looks like a compressed file; its name must end in")
             for pack in list(PACKERS.values())[1:]
         ),
     ],
-    ids=["UTF-16", *list(PACKERS)[1:]],
 )
 def test_what_is_no_text(tmp_path: Path, data: bytes, seen: str) -> None:
     (tmp_path / "a.tsv").write_bytes(data)
     with pytest.raises(TextError, match=r"a\.tsv: " + re.escape(seen)):
         list(read_lines(str(tmp_path / "a.tsv")))
+
+
+@pytest.mark.parametrize("data", [b"a\0\tb\n" * 9, b"\0" * 90 + b"\n", b"a\0b\n"])
+def test_text_with_nul_is_not_utf_16(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.tsv").write_bytes(data)
+    assert list(read_lines(str(tmp_path / "a.tsv"))) == data.decode().removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize("data", [b"a\tb\rc\td\r", b"a\rb\rc"])
@@ -138,11 +152,11 @@ def test_other_carriage_returns_are_read(tmp_path: Path, data: bytes, lines: lis
     assert list(read_lines(str(tmp_path / "a.tsv"))) == lines
 
 
-@pytest.mark.parametrize("name", ["c.xlsx", "d.docx", "e.PDF.gz"])
+@pytest.mark.parametrize("name", ["c.xlsx", "d.docx", "e.PDF.gz", "f.json"])
 def test_formats_of_other_programs_are_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"<?xml version='1.0'?>\n")
     with pytest.raises(
-        TextError, match=rf"{re.escape(name)}: is a .*, not text; export it as tab-separated text"
+        TextError, match=rf"{re.escape(name)}: is .*, not text; export it as tab-separated text"
     ):
         list(read_lines(str(tmp_path / name)))
 
@@ -164,7 +178,7 @@ def test_a_pipe_can_be_read_twice_from_a_copy(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"none\.gz: No such file or directory; check the path"):
         list(read_lines(str(tmp_path / "none.gz")))
-    with pytest.raises(TextError, match="Is a directory; check the path"):
+    with pytest.raises(TextError, match="is a folder, but a file is expected; name a file"):
         list(read_lines(str(tmp_path)))
 
 

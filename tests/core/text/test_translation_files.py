@@ -12,9 +12,16 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
+from st_paragram.core.text.parallel import (
+    TextSource,
+    parse_source,
+    read_pairs,
+    source_of,
+    with_columns,
+)
 from st_paragram.core.text.translation_files import TmxWriter, read_units
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.tools.bitext_mining.threshold import read_labels
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -97,10 +104,14 @@ def test_memories_in_other_places_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("memory.tmx", TMX.format(encoding="utf-8"))
-    with pytest.raises(TextError, match=r"a.zip:memory.tmx: is XML; save it as a file .tmx"):
+    with pytest.raises(TextError, match=r"a.zip:memory.tmx: is XML, not text; save a translation"):
         list(read_pairs(parse_source(str(path), ("en", "es"))))
     with pytest.raises(TextError, match="is a translation file"):
         list(read_pairs(TextSource(("a.tmx", "b.tmx"), ("en", "es"))))
+    with pytest.raises(TextError, match="is a translation file"):
+        read_labels("a.tmx")
+    with pytest.raises(SettingsError, match=r"needs its languages; write for example en-es:a\.xlf"):
+        source_of("a.xlf")
 
 
 def test_a_memory_is_parallel_text(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -122,7 +133,10 @@ def test_a_memory_is_parallel_text(tmp_path: Path, monkeypatch, capsys) -> None:
     assert len(PairStore("s.h5")) == 300
     capsys.readouterr()
     assert main(["embed", "large.tmx", "--output", "x.npy"]) == 1
-    assert "large.tmx: is a translation file, which holds pairs" in capsys.readouterr().err
+    assert "large.tmx: is a translation file, but text is expected" in capsys.readouterr().err
+    advice = "clean large.tmx --pair en es --output pairs.tsv"
+    assert main(advice.split()) == 0
+    assert main(["embed", "pairs.tsv", "--columns", "1", "--output", "x.npy"]) == 0
 
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;">]>

@@ -13,7 +13,12 @@ from support.dual_encoder import tiny, write_bitext, write_data
 from st_paragram.errors import TextError
 from st_paragram.families.muse import tasks
 from st_paragram.families.muse.task_rows import all_rows, file_rows
-from st_paragram.families.muse.tasks import read_texts, task_files
+from st_paragram.families.muse.tasks import (
+    check_first_row,
+    files_in,
+    read_texts,
+    task_files,
+)
 
 QA = (
     "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody"
@@ -126,7 +131,15 @@ def test_files_of_a_folder(tmp_path):
     with pytest.raises(
         TextError, match=r"no files LANG\.tsv \(or .gz, .xz\); add files with rows `label"
     ):
+        task_files(write(tmp_path / "empty" / "x", "x").parent, "nli")
+    with pytest.raises(TextError, match="nowhere: no such folder; name the folder of the files"):
         task_files(tmp_path / "nowhere", "nli")
+    with pytest.raises(TextError, match="no qa file for de, en; add one, or leave the option out"):
+        files_in(write(tmp_path / "fr" / "fr.tsv", "x").parent, "qa", ["de"])
+    with pytest.raises(TextError, match=r"en\.tsv: row 1 has 1 column; rows of qa are"):
+        check_first_row(tmp_path / "en.tsv", "qa")
+    with pytest.raises(TextError, match="blank: no rows `question TAB answer"):
+        check_first_row(write(tmp_path / "blank", "\n\n"), "qa")
     with pytest.raises(TextError, match="file is a file, but a folder is expected"):
         task_files(write(tmp_path / "file", "x"), "nli")
 

@@ -119,6 +119,7 @@ def test_a_file(tmp_path):
     ("text", "message"),
     [
         ("markup", r"'markup' is not a list of steps; write lines such as `- markup`"),
+        ("", r"no steps; write lines such as `- markup`"),
         ("- markup\n- {copied: {}, ratio: {}}", "entry 2: .* is not one step"),
         (
             "- spam",
@@ -133,7 +134,7 @@ def test_a_file(tmp_path):
             "entry 1: ratio: max is 0.1; it must be greater than or equal to 1",
         ),
         ("- script: {languages: [en, es]}", "entry 1: script: languages cannot be set"),
-        ("- [", "not readable as YAML: while parsing"),
+        ("- [", r"not readable as YAML \(line 1: "),
     ],
 )
 def test_what_is_refused_is_named_in_one_line(tmp_path, text, message):

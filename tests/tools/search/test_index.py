@@ -407,8 +407,8 @@ def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, 
     with pytest.raises(ModelDirectoryError, match="i: built with p-sp-xx; no model 'p-sp-xx'"):
         SearchIndex("i")
     assert SearchIndex("i", "moved").search(["one two"], 1)[0][0].line == 1
-    for name in ("lines.txt", "none"):
-        with pytest.raises(MiningError, match=f"{name}: not a search index"):
+    for name, problem in {"lines.txt": "not a search", "none": "no such file or folder"}.items():
+        with pytest.raises(MiningError, match=f"{name}: {problem}.* `st-paragram index FILE --out"):
             SearchIndex(name)
     with pytest.raises(SettingsError, match="no towers for questions and answers"):
         SearchIndex.build(["one two"], "j", "p-sp-mini", answers=True)
