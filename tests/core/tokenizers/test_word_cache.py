@@ -234,7 +234,7 @@ def test_rules_with_spaces_are_seen(tmp_path, rule, reason):
 )
 def test_pieces_that_are_not_understood(proto, text, score, reason):
     with pytest.raises(ValueError, match=reason):
-        kernels().Unigram(piece(text, score) + proto)
+        kernels().Unigram(piece(text, score) + proto, True)
 
 
 def test_without_kernels_the_result_is_the_same(proto, monkeypatch):

@@ -11,6 +11,7 @@
 namespace st_paragram {
 namespace {
 
+constexpr uint32_t kBasicPlane = 1 << 16;    // characters
 constexpr int kMostTries = 32;               // places to try for a node's children before they get a new block
 constexpr uint32_t kCapitalDottedI = 0x130;  // the only character with two lower-case characters
 
@@ -85,13 +86,10 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     result = kMetaSymbol;
     bool after_space = true;
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
-        const auto byte = static_cast<unsigned char>(*at);
-        const bool plain = plain_[byte] && (at + 1 == end || static_cast<unsigned char>(at[1]) < 0x80);
-        int64_t length = std::min<int64_t>(width_of(byte), end - at);
-        const char* text = plain ? nullptr : longest(at, end, length);
+        int64_t length = std::min<int64_t>(width_of(static_cast<unsigned char>(*at)), end - at);
+        const char* text = longest(at, end, length);
         if (!text) {
-            if (length == 1) result.push_back(*at);
-            else result.append(at, static_cast<size_t>(length));
+            result.append(at, static_cast<size_t>(length));
             after_space = false;
         } else {
             while (after_space && *text == ' ') ++text;
@@ -109,12 +107,52 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     }
 }
 
+const char* Charsmap::replacement(uint32_t character) const {
+    std::string key;
+    append_character(key, character);
+    int64_t length = 0;
+    return longest(key.data(), key.data() + key.size(), length);
+}
+
+Alphabet::Alphabet(const std::vector<std::string_view>& texts) : letters_(kBasicPlane) {
+    const auto count = [&](uint32_t character) -> uint32_t& {
+        return character < kBasicPlane ? letters_[character] : others_[character];
+    };
+    for (const std::string_view text : texts) {
+        for (size_t at = 0; at < text.size();) {
+            const int width = width_of(static_cast<unsigned char>(text[at]));
+            ++count(character_at(text.data() + at, width));
+            at += static_cast<size_t>(width);
+        }
+    }
+    std::vector<std::pair<uint32_t, uint32_t>> order;  // by how often a character does not occur, then by character
+    for (uint32_t character = 0; character < kBasicPlane; ++character) {
+        if (letters_[character]) order.emplace_back(~letters_[character], character);
+    }
+    for (const auto& [character, times] : others_) order.emplace_back(~times, character);
+    std::sort(order.begin(), order.end());
+    characters_.assign(1, 0);
+    for (const auto& [times, character] : order) {
+        count(character) = size();
+        characters_.push_back(character);
+    }
+}
+
 // Free units form a circular list through unit 0.
 class PieceTrie::Builder {
 public:
-    Builder(PieceTrie& trie, const std::vector<Entry>& sorted) : trie_(trie), sorted_(sorted), next_{0}, last_{0} {
+    Builder(PieceTrie& trie, const std::vector<Entry>& sorted, const Alphabet& alphabet, End unknown)
+        : trie_(trie), sorted_(sorted), alphabet_(alphabet), next_{0}, last_{0} {
+        while (block_ < alphabet.size()) block_ *= 2;
         trie_.units_.resize(1);
         add_block();
+        trie_.ids_[0] = unknown.id;
+        trie_.units_[0].score = unknown.score;
+        for (uint32_t letter = 1; letter < alphabet.size(); ++letter) {
+            take(letter);
+            trie_.ids_[letter] = unknown.id;
+            trie_.units_[letter].score = unknown.score;
+        }
         stack_.push_back({0, 0, sorted.size(), 0});
         while (!stack_.empty()) add_children();
     }
@@ -131,46 +169,59 @@ private:
     void add_children() {
         Range range = stack_.back();
         stack_.pop_back();
-        const bool ends = sorted_[range.begin].text.size() == range.depth;
-        if (ends) trie_.ends_[range.node] = sorted_[range.begin++].end;
-        const auto byte = [&](size_t number) { return static_cast<unsigned char>(sorted_[number].text[range.depth]); };
-        unsigned char bytes[256];
-        int count = 0;
-        const size_t first = stack_.size();
-        for (size_t i = range.begin; i < range.end; ++count) {
-            const size_t begin = i;
-            bytes[count] = byte(i);
-            while (i < range.end && byte(i) == bytes[count]) ++i;
-            stack_.push_back({bytes[count], begin, i, range.depth + 1});
+        if (range.begin < range.end && sorted_[range.begin].text.size() == range.depth) {
+            const End& end = sorted_[range.begin++].end;
+            trie_.ids_[range.node] = end.id;
+            trie_.units_[range.node].score = end.score;
         }
-        const uint32_t base = count ? place(bytes, count) : 0;
-        trie_.units_[range.node].base = base << 1 | static_cast<uint32_t>(ends);
+        const size_t first = stack_.size();
+        uint32_t children = 0;
+        while (range.begin < range.end) {
+            const char* const at = sorted_[range.begin].text.data() + range.depth;
+            const int width = width_of(static_cast<unsigned char>(*at));
+            const auto same = [&](const Entry& entry) {
+                return std::memcmp(entry.text.data() + range.depth, at, static_cast<size_t>(width)) == 0;
+            };
+            size_t end = range.begin;
+            while (end < range.end && same(sorted_[end])) ++end;
+            const uint32_t letter = alphabet_.letter(character_at(at, width));
+            children |= 1u << letter % 32;
+            stack_.push_back({letter, range.begin, end, range.depth + static_cast<size_t>(width)});
+            range.begin = end;
+        }
+        if (first == stack_.size()) return;
+        const uint32_t base = range.node ? place(first) : 0;
+        trie_.units_[range.node].base = base;
+        trie_.units_[range.node].children = range.node ? children : 0;
         for (size_t i = first; i < stack_.size(); ++i) {
             stack_[i].node ^= base;
-            take(stack_[i].node);
+            if (range.node) take(stack_[i].node);
             trie_.units_[stack_[i].node].parent = range.node;
         }
     }
 
-    // Return a base from which the units for all these bytes are free.
-    uint32_t place(const unsigned char* bytes, int count) {
-        uint32_t unit = next_[0];
-        for (int tries = 0; unit && tries < kMostTries; ++tries, unit = next_[unit]) {
-            const uint32_t base = unit ^ bytes[0];
-            const auto is_free = [&](unsigned char byte) { return (base ^ byte) && next_[base ^ byte] != kTaken; };
-            if (std::all_of(bytes + 1, bytes + count, is_free)) return base;
+    // Return a base from which the units for the letters on the stack are free. A single letter fills the oldest gap.
+    uint32_t place(size_t first) {
+        const bool single = first + 1 == stack_.size();
+        uint32_t unit = single ? next_[0] : last_[0];
+        for (int tries = 0; unit && tries < kMostTries; ++tries, unit = last_[unit]) {
+            const uint32_t base = unit ^ stack_[first].node;
+            const auto is_free = [&](const Range& child) {
+                return (base ^ child.node) && next_[base ^ child.node] != kTaken;
+            };
+            if (std::all_of(stack_.begin() + static_cast<ptrdiff_t>(first), stack_.end(), is_free)) return base;
         }
         const auto base = static_cast<uint32_t>(trie_.units_.size());
         add_block();
         return base;
     }
 
-    // Append free units up to the next multiple of 256 to the list.
+    // Append free units up to the next multiple of the block's size to the list.
     void add_block() {
-        const size_t size = trie_.units_.size(), wanted = (size / 256 + 1) * 256;
+        const size_t size = trie_.units_.size(), wanted = (size / block_ + 1) * block_;
         if (wanted >= kTaken / 2) throw std::invalid_argument("very many pieces");
         trie_.units_.resize(wanted);
-        trie_.ends_.resize(wanted);
+        trie_.ids_.resize(wanted, -1);
         next_.resize(wanted);
         last_.resize(wanted);
         for (auto unit = static_cast<uint32_t>(size); unit < wanted; ++unit) {
@@ -188,11 +239,13 @@ private:
 
     PieceTrie& trie_;
     const std::vector<Entry>& sorted_;
+    const Alphabet& alphabet_;
+    uint32_t block_ = 256;
     std::vector<uint32_t> next_, last_;
     std::vector<Range> stack_;
 };
 
-PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
+PieceTrie::PieceTrie(const std::vector<Entry>& entries, const Alphabet& alphabet, End unknown) {
     std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number with the same order
     order.reserve(entries.size());
     for (const Entry& entry : entries) {
@@ -214,67 +267,132 @@ PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
         before = entry.text;
         if (entry.end.id >= 0) sorted.push_back(entry);
     }
-    const Builder builder(*this, sorted);
+    const Builder builder(*this, sorted, alphabet, unknown);
+}
+
+// Prepare the characters of the basic plane that become one letter.
+void Unigram::prepare_characters() {
+    const std::vector<uint8_t> marks = charsmap_.marks();
+    prepared_.assign(kBasicPlane, 0);
+    for (uint32_t code = 0; code < kBasicPlane; ++code) {
+        uint32_t character = code;
+        if (lower_case_) character = Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code));
+        if (character >= kBasicPlane || code == kCapitalSigma || code == kCapitalDottedI) continue;
+        const uint8_t mark = marks[character];
+        if (mark & Charsmap::kReplaced) {
+            const std::string_view text = charsmap_.replacement(character);
+            const bool one = !text.empty() && static_cast<size_t>(width_of(static_cast<unsigned char>(text[0]))) == text.size();
+            if (!one || text == " ") continue;
+            character = character_at(text.data(), static_cast<int>(text.size()));
+        }
+        const uint32_t begins = mark & Charsmap::kBegins ? kBegins : 0, follows = mark & Charsmap::kFollows ? kFollows : 0;
+        if (const uint32_t letter = alphabet_.letter(character)) prepared_[code] = letter | begins | follows;
+    }
 }
 
 bool Unigram::segment(std::string_view word, Segmentation& result) const {
-    charsmap_.normalize(word, result.normal);
-    if (!search(result)) return false;
-    collect(result);
+    const int32_t count = spell(word, result);
+    if (!search(result, count)) return false;
+    collect(result, count);
     return true;
+}
+
+// Write the letters of a word's normal form; return their number.
+int32_t Unigram::spell(std::string_view word, Segmentation& result) const {
+    result.letters.resize(std::max(result.letters.size(), word.size() + 2));
+    uint32_t *to = result.letters.data(), before = 0;
+    *to++ = meta_letter_;
+    for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
+        const int width = width_of(static_cast<unsigned char>(*at));
+        if (width > 3) return spell_by_rules(word, result);
+        const uint32_t prepared = prepared_[character_at(at, width)];
+        const bool by_rules = before << 1 & prepared & kFollows;
+        if (!(prepared & kLetter) || by_rules) return spell_by_rules(word, result);
+        *to++ = prepared & kLetter;
+        before = prepared;
+        at += width;
+    }
+    *to = 0;
+    return static_cast<int32_t>(to - result.letters.data());
+}
+
+// As `spell`, for words with unknown characters and all rules.
+int32_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) const {
+    if (lower_case_) {
+        st_paragram::lower_case(word, result.cased);
+        word = result.cased;
+    }
+    charsmap_.normalize(word, result.normal);
+    result.letters.resize(std::max(result.letters.size(), result.normal.size() + 1));
+    result.characters.clear();
+    uint32_t* to = result.letters.data();
+    for (size_t at = 0; at < result.normal.size();) {
+        const int width = width_of(static_cast<unsigned char>(result.normal[at]));
+        const uint32_t character = character_at(result.normal.data() + at, width);
+        *to = alphabet_.letter(character);
+        if (!*to++) result.characters.push_back(character);
+        at += static_cast<size_t>(width);
+    }
+    *to = 0;
+    return static_cast<int32_t>(to - result.letters.data());
 }
 
 // The best path to the start of each character; ties go to the first path, which has the longest last piece. Scores are
 // integer multiples of a step, so that sums are exact.
-bool Unigram::search(Segmentation& result) const {
-    const char* const bytes = result.normal.data();
-    const auto size = static_cast<int32_t>(result.normal.size());
-    result.best.assign(result.normal.size() + 1, {0, -1, -1});
+bool Unigram::search(Segmentation& result, int32_t count) const {
+    const uint32_t* const letters = result.letters.data();
+    const PieceTrie::Unit* const units = trie_.units();
+    result.best.resize(std::max(result.best.size(), static_cast<size_t>(count) + 1));
     Segmentation::Best* const best = result.best.data();
-    const auto offer = [&](int32_t from, int32_t to, int32_t score, int32_t id) {
-        if (best[to].from < 0 || score > best[to].score) best[to] = {score, from, id};
-    };
+    best[0].key = 0;
+    for (int32_t i = 1; i <= count; ++i) best[i].key = INT64_MIN;
     int64_t lowest = 0;
-    result.peak = 0;
-    for (int32_t begin = 0; begin < size;) {
-        const int32_t score = best[begin].score;
-        const int32_t after = std::min(begin + width_of(static_cast<unsigned char>(bytes[begin])), size);
-        lowest = std::min<int64_t>(lowest, score);
-        result.peak = -lowest - unknown_score_;
-        if (result.peak > kMostCost) return false;
-        bool known = false;
-        uint32_t node = 0;
-        for (int32_t end = begin; end < size && trie_.step(node, static_cast<unsigned char>(bytes[end]));) {
-            ++end;
-            if (!trie_.ends(node)) continue;
-            offer(begin, end, score + trie_.end(node).score, trie_.end(node).id);
-            known |= end == after;
+    for (int32_t begin = 0; begin < count; ++begin) {
+        const int64_t score = best[begin].key >> 32;
+        lowest = std::min(lowest, score);
+        if (-lowest - unknown_score_ > kMostCost) return false;
+        uint32_t node = letters[begin];
+        for (int32_t end = begin + 1;; ++end) {
+            const PieceTrie::Unit& unit = units[node];
+            const int64_t key = (score + unit.score) * (int64_t{1} << 32) | ~static_cast<uint32_t>(begin);
+            const bool better = key > best[end].key;
+            best[end].key = better ? key : best[end].key;
+            best[end].node = better ? node : best[end].node;
+            const uint32_t letter = letters[end], child = unit.base ^ letter;
+            if (!(unit.children >> letter % 32 & 1) || units[child].parent != node) break;
+            node = child;
         }
-        if (!known) offer(begin, after, score + unknown_score_, unknown_);
-        begin = after;
     }
-    result.cost = -static_cast<int64_t>(best[size].score);
-    result.peak = std::max(result.peak, result.cost);
+    result.cost = -(best[count].key >> 32);
+    result.peak = count ? std::max(-lowest - unknown_score_, result.cost) : 0;
     return true;
 }
 
 // The ids on the best path to the end; a run of unknown characters becomes one id, or the ids of its bytes.
-void Unigram::collect(Segmentation& result) const {
-    std::vector<int32_t>& ids = result.ids;
-    ids.clear();
+void Unigram::collect(Segmentation& result, int32_t count) const {
+    constexpr size_t kMostBytes = 4;
+    result.memory.resize(std::max(result.memory.size(), kMostBytes * static_cast<size_t>(count) + kIdsBehind));
+    int32_t *const behind = result.memory.data() + result.memory.size() - kIdsBehind, *to = behind;
+    size_t others = result.characters.size();
     bool was_unknown = false;
-    for (auto end = static_cast<int32_t>(result.normal.size()); end > 0;) {
+    result.has_unknown = false;
+    for (int32_t end = count; end > 0;) {
         const Segmentation::Best& last = result.best[static_cast<size_t>(end)];
-        const bool unknown = last.id == unknown_;
+        const int32_t id = trie_.id(last.node);
+        const bool unknown = id == unknown_;
         if (unknown && !byte_ids_.empty()) {
-            while (end > last.from) ids.push_back(byte_ids_[static_cast<unsigned char>(result.normal[--end])]);
+            std::string text;
+            append_character(text, last.node ? alphabet_.character(last.node) : result.characters[--others]);
+            for (size_t i = text.size(); i > 0; --i) *--to = byte_ids_[static_cast<unsigned char>(text[i - 1])];
         } else if (!unknown || !was_unknown) {
-            ids.push_back(last.id);
+            *--to = id;
         }
+        result.has_unknown |= unknown && byte_ids_.empty();
         was_unknown = unknown;
-        end = last.from;
+        end = static_cast<int32_t>(~static_cast<uint32_t>(last.key));
     }
-    std::reverse(ids.begin(), ids.end());
+    result.ids = to;
+    result.count = behind - to;
 }
 
 }  // namespace st_paragram

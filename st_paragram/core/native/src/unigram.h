@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace st_paragram {
@@ -12,6 +13,7 @@ enum class Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnus
 
 constexpr int kScoreBits = 10;                            // scores are multiples of 2^-kScoreBits
 constexpr std::string_view kMetaSymbol = "\xE2\x96\x81";  // stands for a space in sentencepiece
+constexpr uint32_t kMetaCharacter = 0x2581;
 constexpr uint32_t kCapitalSigma = 0x3A3;                 // its lower case depends on its neighbors
 
 // Bytes of the character that begins with this byte, in valid UTF-8.
@@ -39,12 +41,27 @@ public:
     // no character is left.
     void normalize(std::string_view word, std::string& result) const;
 
+    // What the rules say about characters of the basic plane, as bits.
+    enum Mark : uint8_t { kReplaced = 1, kBegins = 2, kFollows = 4 };  // alone; as the first, the second of several
+    std::vector<uint8_t> marks() const;
+
+    // The replacement of a character that is replaced alone.
+    const char* replacement(uint32_t character) const;
+
 private:
     static constexpr uint32_t kLeaf = 1u << 31;
     static uint32_t label(uint32_t unit) { return unit & (kLeaf | 0xFF); }
     static bool has_leaf(uint32_t unit) { return unit >> 8 & 1; }
     static uint32_t offset(uint32_t unit) { return unit >> 10 << (unit >> 6 & 8); }
 
+    // Units by the base of their parent, 0: none: the first, and for each unit the next with the same base.
+    struct Children {
+        std::vector<uint32_t> first, next;
+    };
+
+    Children children() const;
+    template <class Each>
+    void each_character(const Children& children, uint32_t node, Each each, uint32_t code = 0, int missing = 0) const;
     void check_units() const;
     void check_keys() const;
     void check_replacement(uint32_t leaf) const;
@@ -53,10 +70,29 @@ private:
 
     std::vector<uint32_t> units_;
     std::string replacements_;  // each followed by a zero byte
-    bool plain_[256] = {};      // ASCII characters that do not change unless a non-ASCII character follows
 };
 
-// A double-array trie: texts, each with an id and a score, found byte by byte.
+// The characters that occur in pieces, as letters: numbers from 1, frequent characters first. 0: another character.
+class Alphabet {
+public:
+    Alphabet() = default;
+    explicit Alphabet(const std::vector<std::string_view>& texts);
+
+    uint32_t letter(uint32_t character) const {
+        if (character < letters_.size()) return letters_[character];
+        const auto found = others_.find(character);
+        return found == others_.end() ? 0 : found->second;
+    }
+    uint32_t character(uint32_t letter) const { return characters_[letter]; }
+    uint32_t size() const { return static_cast<uint32_t>(characters_.size()); }
+
+private:
+    std::vector<uint32_t> letters_;  // of the basic plane
+    std::unordered_map<uint32_t, uint32_t> others_;
+    std::vector<uint32_t> characters_;
+};
+
+// A double-array trie: texts, each with an id and a score, found letter by letter.
 class PieceTrie {
 public:
     struct End {
@@ -67,47 +103,46 @@ public:
         End end;
     };
 
+    // The child for a letter is the unit at base ^ letter, if this is its parent. Whatever the base is, it leads to a
+    // unit. Most letters without a child are recognized by `children`, which holds bit l % 32 for each child's letter l.
+    struct Unit {
+        uint32_t base = 0, parent = 0xFFFFFFFF, children = 0;
+        int32_t score = kNoText;
+    };
+    static constexpr int32_t kNoText = -(1 << 30);  // score where no text ends, below all sums of scores
+
     PieceTrie() = default;
 
-    // Throws std::invalid_argument for repeated texts. An entry with a negative id is used only for this check.
-    explicit PieceTrie(const std::vector<Entry>& entries);
+    // Letters that are no text have the end `unknown`, also letter 0. Throws std::invalid_argument for repeated texts. An
+    // entry with a negative id is used only for this check.
+    PieceTrie(const std::vector<Entry>& entries, const Alphabet& alphabet, End unknown);
 
-    // Move from a node (initially 0) along a byte; false if no text continues with this byte.
-    bool step(uint32_t& node, unsigned char byte) const {
-        const uint32_t next = units_[node].base >> 1 ^ byte;
-        if (units_[next].parent != node) return false;
-        node = next;
-        return true;
-    }
-
-    // Whether a text ends at a node, and which text.
-    bool ends(uint32_t node) const { return units_[node].base & 1; }
-    const End& end(uint32_t node) const { return ends_[node]; }
+    // The unit of a text of one letter is the one with its number.
+    const Unit* units() const { return units_.data(); }
+    int32_t id(uint32_t node) const { return ids_[node]; }
 
 private:
     class Builder;
 
-    // The child for a byte is the unit at base ^ byte, if this is its parent: base times 2, plus 1 if a text ends here.
-    // Whatever the base is, it leads to a unit: blocks of 256 are added as a whole.
-    struct Unit {
-        uint32_t base = 0, parent = 0xFFFFFFFF;
-    };
-
     std::vector<Unit> units_;
-    std::vector<End> ends_;
+    std::vector<int32_t> ids_;
 };
 
 // The memory that a thread needs to segment words, and the result for the last word.
 struct Segmentation {
     struct Best {
-        int32_t score;  // of the best path to here
-        int32_t from;   // where its last piece begins; -1: no path yet
-        int32_t id;
+        int64_t key;    // of the best path to here: its score, and ~ where its last piece begins in the lower half
+        uint32_t node;  // of this piece
     };
 
-    std::string normal;
+    std::string cased, normal;
+    std::vector<uint32_t> letters;     // of the normal form, then 0
+    std::vector<uint32_t> characters;  // those with letter 0, in this order
     std::vector<Best> best;
-    std::vector<int32_t> ids;
+    std::vector<int32_t> memory;
+    int32_t* ids = nullptr;  // in `memory`
+    int64_t count = 0;
+    bool has_unknown = false;
     int64_t cost = 0;  // -1 times the score, in steps of 2^-kScoreBits
     int64_t peak = 0;  // the highest cost of any prefix of the word, followed by an unknown character
 };
@@ -116,13 +151,17 @@ class Unigram {
 public:
     // Read a ModelProto. Throws std::invalid_argument with a short reason if the model does not allow encoding word by
     // word (see st_paragram/core/tokenizers/sentencepiece.py), or if sentencepiece might refuse it.
-    explicit Unigram(std::string_view file);
+    // With lower_case, str.lower is applied to words first; words have no capital sigma then.
+    Unigram(std::string_view file, bool lower_case);
 
-    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost exceeds kMostCost at
-    // any point.
+    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does; kIdsBehind ids can be read after them.
+    // False if its cost exceeds kMostCost at any point.
     bool segment(std::string_view word, Segmentation& result) const;
 
     static constexpr int64_t kMostCost = int64_t{1} << (14 + kScoreBits);
+    static constexpr size_t kIdsBehind = 4;
+
+    bool lower_case() const { return lower_case_; }
 
     int32_t size() const { return static_cast<int32_t>(kinds_.size()); }
     int32_t unknown() const { return unknown_; }
@@ -133,16 +172,27 @@ public:
     }
 
 private:
-    bool search(Segmentation& result) const;
-    void collect(Segmentation& result) const;
+    // A letter, with bits that say which characters the normalization rules look at together: a rule may replace a
+    // character with kBegins and a following one with kFollows.
+    static constexpr uint32_t kLetter = (1u << 30) - 1, kBegins = 1u << 30, kFollows = 1u << 31;
+
+    void prepare_characters();
+    int32_t spell(std::string_view word, Segmentation& result) const;
+    int32_t spell_by_rules(std::string_view word, Segmentation& result) const;
+    bool search(Segmentation& result, int32_t count) const;
+    void collect(Segmentation& result, int32_t count) const;
 
     std::string texts_;  // of all pieces
     std::vector<uint32_t> starts_;
     std::vector<Kind> kinds_;
+    bool lower_case_;
     int32_t unknown_ = -1, unknown_score_ = 0;
     std::vector<int32_t> byte_ids_;  // of 256 pieces, or none
     Charsmap charsmap_;
+    Alphabet alphabet_;
     PieceTrie trie_;
+    uint32_t meta_letter_ = 0;
+    std::vector<uint32_t> prepared_;  // the letter that a character becomes, and bits; letter 0: see spell_by_rules
 };
 
 }  // namespace st_paragram
