@@ -12,7 +12,6 @@ namespace st_paragram {
 namespace {
 
 constexpr uint32_t kBasicPlane = 1 << 16;    // characters
-constexpr int kMostTries = 32;               // places to try for a node's children before they get a new block
 constexpr uint32_t kCapitalDottedI = 0x130;  // the only character with two lower-case characters
 
 // The character that begins at `at`, and its number of bytes.
@@ -131,143 +130,134 @@ Alphabet::Alphabet(const std::vector<std::string_view>& texts) : letters_(kBasic
     }
     for (const auto& [character, times] : others_) order.emplace_back(~times, character);
     std::sort(order.begin(), order.end());
+    const size_t most = 255;
+    size_t pairs = 0;  // first letters of two
+    while (most - pairs + most * pairs < order.size()) ++pairs;
+    if (pairs > most) throw std::invalid_argument("pieces with very many characters");
+    singles_ = static_cast<uint32_t>(most - pairs);
     characters_.assign(1, 0);
     for (const auto& [times, character] : order) {
-        count(character) = size();
+        const auto number = static_cast<uint32_t>(characters_.size()), rest = number - singles_ - 1;
+        count(character) = number <= singles_ ? number : (singles_ + 1 + rest / 255) | (rest % 255 + 1) << 8;
         characters_.push_back(character);
     }
 }
 
-// Free units form a circular list through unit 0.
-class PieceTrie::Builder {
-public:
-    Builder(PieceTrie& trie, const std::vector<Entry>& sorted, const Alphabet& alphabet, End unknown)
-        : trie_(trie), sorted_(sorted), alphabet_(alphabet), next_{0}, last_{0} {
-        while (block_ < alphabet.size()) block_ *= 2;
-        trie_.units_.resize(1);
-        add_block();
-        trie_.ids_[0] = unknown.id;
-        trie_.units_[0].score = unknown.score;
-        for (uint32_t letter = 1; letter < alphabet.size(); ++letter) {
-            take(letter);
-            trie_.ids_[letter] = unknown.id;
-            trie_.units_[letter].score = unknown.score;
-        }
-        stack_.push_back({0, 0, sorted.size(), 0});
-        while (!stack_.empty()) add_children();
+std::string Alphabet::spelled(std::string_view text) const {
+    std::string result;
+    for (size_t at = 0; at < text.size();) {
+        const int width = width_of(static_cast<unsigned char>(text[at]));
+        const uint32_t letters = this->letters(character_at(text.data() + at, width));
+        result.push_back(static_cast<char>(letters));
+        if (letters >> 8) result.push_back(static_cast<char>(letters >> 8));
+        at += static_cast<size_t>(width);
     }
+    return result;
+}
 
-private:
-    static constexpr uint32_t kTaken = 0xFFFFFFFF;
-
-    // Texts that are equal up to the depth of their node.
-    struct Range {
-        uint32_t node;
-        size_t begin, end, depth;
-    };
-
-    void add_children() {
-        Range range = stack_.back();
-        stack_.pop_back();
-        if (range.begin < range.end && sorted_[range.begin].text.size() == range.depth) {
-            const End& end = sorted_[range.begin++].end;
-            trie_.ids_[range.node] = end.id;
-            trie_.units_[range.node].score = end.score;
-        }
-        const size_t first = stack_.size();
-        uint32_t children = 0;
-        while (range.begin < range.end) {
-            const char* const at = sorted_[range.begin].text.data() + range.depth;
-            const int width = width_of(static_cast<unsigned char>(*at));
-            const auto same = [&](const Entry& entry) {
-                return std::memcmp(entry.text.data() + range.depth, at, static_cast<size_t>(width)) == 0;
-            };
-            size_t end = range.begin;
-            while (end < range.end && same(sorted_[end])) ++end;
-            const uint32_t letter = alphabet_.letter(character_at(at, width));
-            children |= 1u << letter % 32;
-            stack_.push_back({letter, range.begin, end, range.depth + static_cast<size_t>(width)});
-            range.begin = end;
-        }
-        if (first == stack_.size()) return;
-        const uint32_t base = range.node ? place(first) : 0;
-        trie_.units_[range.node].base = base;
-        trie_.units_[range.node].children = range.node ? children : 0;
-        for (size_t i = first; i < stack_.size(); ++i) {
-            stack_[i].node ^= base;
-            if (range.node) take(stack_[i].node);
-            trie_.units_[stack_[i].node].parent = range.node;
-        }
+std::vector<std::string> Alphabet::spelled_characters() const {
+    std::vector<std::string> result;
+    for (size_t number = 1; number < characters_.size(); ++number) {
+        const uint32_t letters = this->letters(characters_[number]);
+        result.emplace_back(1, static_cast<char>(letters));
+        if (letters >> 8) result.back().push_back(static_cast<char>(letters >> 8));
     }
+    return result;
+}
 
-    // Return a base from which the units for the letters on the stack are free. A single letter fills the oldest gap.
-    uint32_t place(size_t first) {
-        const bool single = first + 1 == stack_.size();
-        uint32_t unit = single ? next_[0] : last_[0];
-        for (int tries = 0; unit && tries < kMostTries; ++tries, unit = last_[unit]) {
-            const uint32_t base = unit ^ stack_[first].node;
-            const auto is_free = [&](const Range& child) {
-                return (base ^ child.node) && next_[base ^ child.node] != kTaken;
-            };
-            if (std::all_of(stack_.begin() + static_cast<ptrdiff_t>(first), stack_.end(), is_free)) return base;
-        }
-        const auto base = static_cast<uint32_t>(trie_.units_.size());
-        add_block();
-        return base;
-    }
-
-    // Append free units up to the next multiple of the block's size to the list.
-    void add_block() {
-        const size_t size = trie_.units_.size(), wanted = (size / block_ + 1) * block_;
-        if (wanted >= kTaken / 2) throw std::invalid_argument("very many pieces");
-        trie_.units_.resize(wanted);
-        trie_.ids_.resize(wanted, -1);
-        next_.resize(wanted);
-        last_.resize(wanted);
-        for (auto unit = static_cast<uint32_t>(size); unit < wanted; ++unit) {
-            next_[last_[0]] = unit;
-            last_[unit] = std::exchange(last_[0], unit);
-            next_[unit] = 0;
-        }
-    }
-
-    void take(uint32_t unit) {
-        next_[last_[unit]] = next_[unit];
-        last_[next_[unit]] = last_[unit];
-        next_[unit] = kTaken;
-    }
-
-    PieceTrie& trie_;
-    const std::vector<Entry>& sorted_;
-    const Alphabet& alphabet_;
-    uint32_t block_ = 256;
-    std::vector<uint32_t> next_, last_;
-    std::vector<Range> stack_;
+// Texts that are equal up to the depth of their node.
+struct PieceTrie::Range {
+    uint32_t node;
+    size_t begin, end, depth;
 };
 
-PieceTrie::PieceTrie(const std::vector<Entry>& entries, const Alphabet& alphabet, End unknown) {
+PieceTrie::PieceTrie(const std::vector<Entry>& sorted, End unknown) {
+    units_.resize(256);
+    ids_.resize(256, -1);
+    set_end(0, unknown);
+    std::vector<Range> ranges{{0, 0, sorted.size(), 0}};
+    std::vector<uint8_t> letters;
+    for (size_t i = 0; i < ranges.size(); ++i) {  // shorter texts first, which are looked up often
+        Range range = ranges[i];
+        const auto letter = [&](size_t text) { return static_cast<uint8_t>(sorted[text].text[range.depth]); };
+        if (range.depth && sorted[range.begin].text.size() == range.depth) {
+            set_end(range.node, sorted[range.begin++].end);
+        }
+        letters.clear();
+        const size_t first = ranges.size();
+        while (range.begin < range.end) {
+            const size_t begin = range.begin;
+            letters.push_back(letter(begin));
+            while (range.begin < range.end && letter(range.begin) == letters.back()) ++range.begin;
+            ranges.push_back({letters.back(), begin, range.begin, range.depth + 1});
+        }
+        if (!range.depth) continue;
+        add_children(range.node, letters);
+        for (size_t k = first; k < ranges.size(); ++k) ranges[k].node = child(range.node, letters[k - first]);
+    }
+}
+
+void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters) {
+    const auto first = static_cast<uint32_t>(units_.size());
+    units_[node].first = first;
+    for (const uint8_t letter : letters) units_[node].children |= 1u << letter % 32;
+    const uint32_t bits = units_[node].children;
+    units_.resize(first + count_bits(bits));
+    for (const uint8_t letter : letters) {
+        uint32_t unit = first + count_bits(bits & ((1u << letter % 32) - 1));
+        if (units_[unit].letter) {
+            while (units_[unit].next) unit += units_[unit].next;
+            units_[unit].next = static_cast<uint8_t>(units_.size() - unit);
+            unit = static_cast<uint32_t>(units_.size());
+            units_.emplace_back();
+        }
+        units_[unit].letter = letter;
+    }
+    ids_.resize(units_.size(), -1);
+}
+
+// Throws std::invalid_argument for repeated texts. A piece with a negative id is used only for this check. Characters
+// that are no piece are unknown.
+void Unigram::build_trie(std::vector<PieceTrie::Entry> pieces) {
+    std::vector<std::string_view> texts;
+    for (const PieceTrie::Entry& piece : pieces) texts.push_back(piece.text);
+    alphabet_ = Alphabet(texts);
+    std::vector<std::string> spelled;
+    spelled.reserve(pieces.size());
+    for (const std::string_view text : texts) spelled.push_back(alphabet_.spelled(text));
+    std::vector<std::string> characters = alphabet_.spelled_characters();
+    const PieceTrie::End unknown{unknown_, unknown_score_};
     std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number with the same order
-    order.reserve(entries.size());
-    for (const Entry& entry : entries) {
+    order.reserve(pieces.size() + characters.size());
+    for (std::string& character : characters) {
+        spelled.push_back(std::move(character));
+        pieces.push_back({"", unknown});
+    }
+    for (const std::string& text : spelled) {
         uint64_t start = 0;
-        for (size_t i = 0; i < 8 && i < entry.text.size(); ++i) {
-            start |= static_cast<uint64_t>(static_cast<unsigned char>(entry.text[i])) << (56 - 8 * i);
+        for (size_t i = 0; i < 8 && i < text.size(); ++i) {
+            start |= static_cast<uint64_t>(static_cast<unsigned char>(text[i])) << (56 - 8 * i);
         }
         order.emplace_back(start, static_cast<uint32_t>(order.size()));
     }
     std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first < b.first : entries[a.second].text < entries[b.second].text;
+        if (a.first != b.first) return a.first < b.first;
+        const int compared = spelled[a.second].compare(spelled[b.second]);
+        return compared != 0 ? compared < 0 : a.second < b.second;
     });
-    std::vector<Entry> sorted;
-    sorted.reserve(entries.size());
+    std::vector<PieceTrie::Entry> sorted;
+    sorted.reserve(order.size());
     std::string_view before;
     for (const auto& [start, number] : order) {
-        const Entry& entry = entries[number];
-        if (entry.text == before) throw std::invalid_argument("pieces that are there twice");
-        before = entry.text;
-        if (entry.end.id >= 0) sorted.push_back(entry);
+        const bool repeated = spelled[number] == before;
+        if (repeated && number < texts.size()) throw std::invalid_argument("pieces that are there twice");
+        before = spelled[number];
+        const PieceTrie::End end = pieces[number].end;
+        const bool is_piece = repeated && !sorted.empty() && sorted.back().text == before;
+        if (end.id >= 0 && !is_piece) sorted.push_back({before, end});
     }
-    const Builder builder(*this, sorted, alphabet, unknown);
+    trie_ = PieceTrie(sorted, unknown);
+    meta_letters_ = alphabet_.letters(kMetaCharacter);
 }
 
 // Prepare the characters of the basic plane that become one letter.
@@ -286,38 +276,42 @@ void Unigram::prepare_characters() {
             character = character_at(text.data(), static_cast<int>(text.size()));
         }
         const uint32_t begins = mark & Charsmap::kBegins ? kBegins : 0, follows = mark & Charsmap::kFollows ? kFollows : 0;
-        if (const uint32_t letter = alphabet_.letter(character)) prepared_[code] = letter | begins | follows;
+        if (const uint32_t letters = alphabet_.letters(character)) prepared_[code] = letters | begins | follows;
     }
 }
 
 bool Unigram::segment(std::string_view word, Segmentation& result) const {
-    const int32_t count = spell(word, result);
+    const size_t count = spell(word, result);
     if (!search(result, count)) return false;
     collect(result, count);
     return true;
 }
 
 // Write the letters of a word's normal form; return their number.
-int32_t Unigram::spell(std::string_view word, Segmentation& result) const {
-    result.letters.resize(std::max(result.letters.size(), word.size() + 2));
-    uint32_t *to = result.letters.data(), before = 0;
-    *to++ = meta_letter_;
+size_t Unigram::spell(std::string_view word, Segmentation& result) const {
+    result.letters.resize(std::max(result.letters.size(), word.size() + kMetaSymbol.size() + 2));
+    uint8_t* to = result.letters.data();
+    uint32_t before = 0;
+    const auto add = [&](uint32_t letters) {
+        *to++ = static_cast<uint8_t>(letters);
+        *to = static_cast<uint8_t>(letters >> 8);
+        to += *to != 0;
+    };
+    add(meta_letters_);
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
         const int width = width_of(static_cast<unsigned char>(*at));
-        if (width > 3) return spell_by_rules(word, result);
-        const uint32_t prepared = prepared_[character_at(at, width)];
-        const bool by_rules = before << 1 & prepared & kFollows;
-        if (!(prepared & kLetter) || by_rules) return spell_by_rules(word, result);
-        *to++ = prepared & kLetter;
+        const uint32_t prepared = width > 3 ? 0 : prepared_[character_at(at, width)];
+        if (!(prepared & kLetters) || (before << 1 & prepared & kFollows)) return spell_by_rules(word, result);
+        add(prepared & kLetters);
         before = prepared;
         at += width;
     }
     *to = 0;
-    return static_cast<int32_t>(to - result.letters.data());
+    return static_cast<size_t>(to - result.letters.data());
 }
 
-// As `spell`, for words with unknown characters and all rules.
-int32_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) const {
+// As `spell`, for words with other characters and for all rules.
+size_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) const {
     if (lower_case_) {
         st_paragram::lower_case(word, result.cased);
         word = result.cased;
@@ -325,42 +319,41 @@ int32_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) con
     charsmap_.normalize(word, result.normal);
     result.letters.resize(std::max(result.letters.size(), result.normal.size() + 1));
     result.characters.clear();
-    uint32_t* to = result.letters.data();
+    uint8_t* to = result.letters.data();
     for (size_t at = 0; at < result.normal.size();) {
         const int width = width_of(static_cast<unsigned char>(result.normal[at]));
         const uint32_t character = character_at(result.normal.data() + at, width);
-        *to = alphabet_.letter(character);
-        if (!*to++) result.characters.push_back(character);
+        const uint32_t letters = alphabet_.letters(character);
+        if (!letters) result.characters.push_back(character);
+        *to++ = static_cast<uint8_t>(letters);
+        if (letters >> 8) *to++ = static_cast<uint8_t>(letters >> 8);
         at += static_cast<size_t>(width);
     }
     *to = 0;
-    return static_cast<int32_t>(to - result.letters.data());
+    return static_cast<size_t>(to - result.letters.data());
 }
 
 // The best path to the start of each character; ties go to the first path, which has the longest last piece. Scores are
 // integer multiples of a step, so that sums are exact.
-bool Unigram::search(Segmentation& result, int32_t count) const {
-    const uint32_t* const letters = result.letters.data();
-    const PieceTrie::Unit* const units = trie_.units();
-    result.best.resize(std::max(result.best.size(), static_cast<size_t>(count) + 1));
+bool Unigram::search(Segmentation& result, size_t count) const {
+    result.best.resize(std::max(result.best.size(), count + 1));
     Segmentation::Best* const best = result.best.data();
     best[0].key = 0;
-    for (int32_t i = 1; i <= count; ++i) best[i].key = INT64_MIN;
+    for (size_t i = 1; i <= count; ++i) best[i].key = INT64_MIN;
     int64_t lowest = 0;
-    for (int32_t begin = 0; begin < count; ++begin) {
+    for (size_t begin = 0; begin < count; ++begin) {
         const int64_t score = best[begin].key >> 32;
+        if (score < PieceTrie::kNoText / 2) continue;  // within a character
         lowest = std::min(lowest, score);
         if (-lowest - unknown_score_ > kMostCost) return false;
-        uint32_t node = letters[begin];
-        for (int32_t end = begin + 1;; ++end) {
-            const PieceTrie::Unit& unit = units[node];
-            const int64_t key = (score + unit.score) * (int64_t{1} << 32) | ~static_cast<uint32_t>(begin);
-            const bool better = key > best[end].key;
-            best[end].key = better ? key : best[end].key;
-            best[end].node = better ? node : best[end].node;
-            const uint32_t letter = letters[end], child = unit.base ^ letter;
-            if (!(unit.children >> letter % 32 & 1) || units[child].parent != node) break;
-            node = child;
+        const uint8_t* letter = result.letters.data() + begin;
+        uint32_t node = *letter;
+        for (Segmentation::Best* end = best + begin + 1; node != PieceTrie::kNone; ++end) {
+            const int64_t key = (score + trie_.score(node)) * (int64_t{1} << 32) | ~static_cast<uint32_t>(begin);
+            const bool better = key > end->key;
+            end->key = better ? key : end->key;
+            end->node = better ? node : end->node;
+            node = trie_.child(node, *++letter);
         }
     }
     result.cost = -(best[count].key >> 32);
@@ -369,27 +362,28 @@ bool Unigram::search(Segmentation& result, int32_t count) const {
 }
 
 // The ids on the best path to the end; a run of unknown characters becomes one id, or the ids of its bytes.
-void Unigram::collect(Segmentation& result, int32_t count) const {
+void Unigram::collect(Segmentation& result, size_t count) const {
     constexpr size_t kMostBytes = 4;
-    result.memory.resize(std::max(result.memory.size(), kMostBytes * static_cast<size_t>(count) + kIdsBehind));
+    result.memory.resize(std::max(result.memory.size(), kMostBytes * count + kIdsBehind));
     int32_t *const behind = result.memory.data() + result.memory.size() - kIdsBehind, *to = behind;
     size_t others = result.characters.size();
     bool was_unknown = false;
     result.has_unknown = false;
-    for (int32_t end = count; end > 0;) {
-        const Segmentation::Best& last = result.best[static_cast<size_t>(end)];
+    for (size_t end = count; end > 0;) {
+        const Segmentation::Best& last = result.best[end];
+        end = ~static_cast<uint32_t>(last.key);
         const int32_t id = trie_.id(last.node);
         const bool unknown = id == unknown_;
         if (unknown && !byte_ids_.empty()) {
+            const uint8_t* const letters = result.letters.data() + end;
             std::string text;
-            append_character(text, last.node ? alphabet_.character(last.node) : result.characters[--others]);
+            append_character(text, *letters ? alphabet_.character(letters) : result.characters[--others]);
             for (size_t i = text.size(); i > 0; --i) *--to = byte_ids_[static_cast<unsigned char>(text[i - 1])];
         } else if (!unknown || !was_unknown) {
             *--to = id;
         }
         result.has_unknown |= unknown && byte_ids_.empty();
         was_unknown = unknown;
-        end = static_cast<int32_t>(~static_cast<uint32_t>(last.key));
     }
     result.ids = to;
     result.count = behind - to;

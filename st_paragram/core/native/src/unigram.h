@@ -72,27 +72,38 @@ private:
     std::string replacements_;  // each followed by a zero byte
 };
 
-// The characters that occur in pieces, as letters: numbers from 1, frequent characters first. 0: another character.
+// The characters that occur in pieces, each as one or two letters, numbers from 1 to 255: the most frequent characters
+// as one. No other character's letters begin with it. 0: another character.
 class Alphabet {
 public:
     Alphabet() = default;
     explicit Alphabet(const std::vector<std::string_view>& texts);
 
-    uint32_t letter(uint32_t character) const {
+    // The first letter of a character, plus 256 times its second letter.
+    uint32_t letters(uint32_t character) const {
         if (character < letters_.size()) return letters_[character];
         const auto found = others_.find(character);
         return found == others_.end() ? 0 : found->second;
     }
-    uint32_t character(uint32_t letter) const { return characters_[letter]; }
-    uint32_t size() const { return static_cast<uint32_t>(characters_.size()); }
+    // The character whose letters begin here.
+    uint32_t character(const uint8_t* letters) const {
+        return letters[0] <= singles_ ? characters_[letters[0]] : characters_[number_of_pair(letters[0], letters[1])];
+    }
+    // The letters of a text.
+    std::string spelled(std::string_view text) const;
+    // Each character as a text of letters.
+    std::vector<std::string> spelled_characters() const;
 
 private:
+    size_t number_of_pair(size_t first, size_t second) const { return singles_ + 255 * (first - singles_ - 1) + second; }
+
+    uint32_t singles_ = 0;           // characters of one letter
     std::vector<uint32_t> letters_;  // of the basic plane
     std::unordered_map<uint32_t, uint32_t> others_;
-    std::vector<uint32_t> characters_;
+    std::vector<uint32_t> characters_;  // from 1, frequent characters first
 };
 
-// A double-array trie: texts, each with an id and a score, found letter by letter.
+// A trie without gaps: texts of letters, each with an id and a score.
 class PieceTrie {
 public:
     struct End {
@@ -103,26 +114,50 @@ public:
         End end;
     };
 
-    // The child for a letter is the unit at base ^ letter, if this is its parent. Whatever the base is, it leads to a
-    // unit. Most letters without a child are recognized by `children`, which holds bit l % 32 for each child's letter l.
+    // The children of a node follow each other from `first`: one for each bit of `children`, in their order, where bit
+    // l % 32 stands for letter l; then the others with the same bits.
     struct Unit {
-        uint32_t base = 0, parent = 0xFFFFFFFF, children = 0;
+        uint32_t first = 0, children = 0;
         int32_t score = kNoText;
+        uint8_t letter = 0;
+        uint8_t next = 0;  // how many units later another child of the same bit is; 0: there is none
     };
     static constexpr int32_t kNoText = -(1 << 30);  // score where no text ends, below all sums of scores
+    static constexpr uint32_t kNone = 0xFFFFFFFF;
 
     PieceTrie() = default;
 
-    // Letters that are no text have the end `unknown`, also letter 0. Throws std::invalid_argument for repeated texts. An
-    // entry with a negative id is used only for this check.
-    PieceTrie(const std::vector<Entry>& entries, const Alphabet& alphabet, End unknown);
+    // Texts are sorted and distinct. Letter 0 ends with `unknown`.
+    PieceTrie(const std::vector<Entry>& sorted, End unknown);
 
-    // The unit of a text of one letter is the one with its number.
-    const Unit* units() const { return units_.data(); }
+    // The node after another node and a letter, or kNone. The node of a first letter has its number.
+    uint32_t child(uint32_t node, uint8_t letter) const {
+        const Unit& unit = units_[node];
+        const uint32_t bit = 1u << letter % 32;
+        if (!(unit.children & bit)) return kNone;
+        uint32_t child = unit.first + count_bits(unit.children & (bit - 1));
+        while (units_[child].letter != letter) {
+            if (!units_[child].next) return kNone;
+            child += units_[child].next;
+        }
+        return child;
+    }
+    int32_t score(uint32_t node) const { return units_[node].score; }
     int32_t id(uint32_t node) const { return ids_[node]; }
 
 private:
-    class Builder;
+    struct Range;
+
+    static uint32_t count_bits(uint32_t x) {
+        x -= x >> 1 & 0x55555555;
+        x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+        return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
+    }
+    void set_end(uint32_t node, End end) {
+        units_[node].score = end.score;
+        ids_[node] = end.id;
+    }
+    void add_children(uint32_t node, const std::vector<uint8_t>& letters);
 
     std::vector<Unit> units_;
     std::vector<int32_t> ids_;
@@ -136,7 +171,7 @@ struct Segmentation {
     };
 
     std::string cased, normal;
-    std::vector<uint32_t> letters;     // of the normal form, then 0
+    std::vector<uint8_t> letters;      // of the normal form, then 0
     std::vector<uint32_t> characters;  // those with letter 0, in this order
     std::vector<Best> best;
     std::vector<int32_t> memory;
@@ -172,15 +207,16 @@ public:
     }
 
 private:
-    // A letter, with bits that say which characters the normalization rules look at together: a rule may replace a
+    // Letters, with bits that say which characters the normalization rules look at together: a rule may replace a
     // character with kBegins and a following one with kFollows.
-    static constexpr uint32_t kLetter = (1u << 30) - 1, kBegins = 1u << 30, kFollows = 1u << 31;
+    static constexpr uint32_t kLetters = 0xFFFF, kBegins = 1u << 30, kFollows = 1u << 31;
 
+    void build_trie(std::vector<PieceTrie::Entry> pieces);
     void prepare_characters();
-    int32_t spell(std::string_view word, Segmentation& result) const;
-    int32_t spell_by_rules(std::string_view word, Segmentation& result) const;
-    bool search(Segmentation& result, int32_t count) const;
-    void collect(Segmentation& result, int32_t count) const;
+    size_t spell(std::string_view word, Segmentation& result) const;
+    size_t spell_by_rules(std::string_view word, Segmentation& result) const;
+    bool search(Segmentation& result, size_t count) const;
+    void collect(Segmentation& result, size_t count) const;
 
     std::string texts_;  // of all pieces
     std::vector<uint32_t> starts_;
@@ -191,8 +227,8 @@ private:
     Charsmap charsmap_;
     Alphabet alphabet_;
     PieceTrie trie_;
-    uint32_t meta_letter_ = 0;
-    std::vector<uint32_t> prepared_;  // the letter that a character becomes, and bits; letter 0: see spell_by_rules
+    uint32_t meta_letters_ = 0;
+    std::vector<uint32_t> prepared_;  // the letters that a character becomes, and bits; 0: see spell_by_rules
 };
 
 }  // namespace st_paragram

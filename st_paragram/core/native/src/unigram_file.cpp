@@ -199,13 +199,7 @@ Unigram::Unigram(std::string_view file, bool lower_case) : lower_case_(lower_cas
     }
     starts_.push_back(static_cast<uint32_t>(texts_.size()));
     unknown_score_ = steps(smallest - kUnknownPenalty);
-    std::vector<std::string_view> texts;
-    for (const PieceTrie::Entry& entry : entries) {
-        if (entry.end.id >= 0) texts.push_back(entry.text);
-    }
-    alphabet_ = Alphabet(texts);
-    trie_ = PieceTrie(entries, alphabet_, {unknown_, unknown_score_});
-    meta_letter_ = alphabet_.letter(kMetaCharacter);
+    build_trie(std::move(entries));
     prepare_characters();
 }
 
