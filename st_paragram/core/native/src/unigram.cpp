@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kBasicPlane = 1 << 16;    // characters
 constexpr uint32_t kCapitalDottedI = 0x130;  // the only character with two lower-case characters
 
+int width_at(const char* at) { return width_of(static_cast<unsigned char>(*at)); }
+
 // The character that begins at `at`, and its number of bytes.
 uint32_t character_at(const char* at, int width) {
     const auto first = static_cast<unsigned char>(*at);
@@ -22,20 +24,21 @@ uint32_t character_at(const char* at, int width) {
     return code;
 }
 
-void append_character(std::string& text, uint32_t code) {
-    const int width = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    text.push_back(static_cast<char>(kLead[width] | code >> 6 * (width - 1)));
-    for (int rest = width - 2; rest >= 0; --rest) text.push_back(static_cast<char>(0x80 | (code >> 6 * rest & 0x3F)));
-}
-
 }  // namespace
+
+std::string utf8(uint32_t character) {
+    const int width = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    std::string text(1, static_cast<char>(kLead[width] | character >> 6 * (width - 1)));
+    for (int rest = width - 2; rest >= 0; --rest) text.push_back(static_cast<char>(0x80 | (character >> 6 * rest & 0x3F)));
+    return text;
+}
 
 bool is_utf8(std::string_view text) {
     constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
     const auto continues = [](char byte) { return (byte & 0xC0) == 0x80; };
     for (const char *at = text.data(), *const end = at + text.size(); at < end;) {
-        const int width = width_of(static_cast<unsigned char>(*at));
+        const int width = width_at(at);
         if (continues(*at) || (*at & 0xF8) == 0xF8 || end - at < width) return false;
         const uint32_t code = character_at(at, width);
         if (code < kSmallest[width] || code > 0x10FFFF || code >> 11 == 0x1B) return false;
@@ -55,7 +58,7 @@ void lower_case(std::string_view text, std::string& result) {
         } else if (const uint32_t code = character_at(at, width); code == kCapitalDottedI) {
             result += "i\xCC\x87";
         } else {
-            append_character(result, Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)));
+            result += utf8(Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)));
         }
         at += width;
     }
@@ -68,7 +71,6 @@ bool Charsmap::child(uint32_t& node, unsigned char byte) const {
     return true;
 }
 
-// The replacement of the longest key at the start of the text, and the key's length; nullptr if there is no key.
 const char* Charsmap::longest(const char* begin, const char* end, int64_t& length) const {
     const char* found = nullptr;
     uint32_t node = 0;
@@ -106,23 +108,12 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     }
 }
 
-const char* Charsmap::replacement(uint32_t character) const {
-    std::string key;
-    append_character(key, character);
-    int64_t length = 0;
-    return longest(key.data(), key.data() + key.size(), length);
-}
-
-Alphabet::Alphabet(const std::vector<std::string_view>& texts) : letters_(kBasicPlane) {
+Alphabet::Alphabet(std::string_view text) : letters_(kBasicPlane) {
     const auto count = [&](uint32_t character) -> uint32_t& {
         return character < kBasicPlane ? letters_[character] : others_[character];
     };
-    for (const std::string_view text : texts) {
-        for (size_t at = 0; at < text.size();) {
-            const int width = width_of(static_cast<unsigned char>(text[at]));
-            ++count(character_at(text.data() + at, width));
-            at += static_cast<size_t>(width);
-        }
+    for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
+        ++count(character_at(at, width_at(at)));
     }
     std::vector<std::pair<uint32_t, uint32_t>> order;  // by how often a character does not occur, then by character
     for (uint32_t character = 0; character < kBasicPlane; ++character) {
@@ -143,52 +134,59 @@ Alphabet::Alphabet(const std::vector<std::string_view>& texts) : letters_(kBasic
     }
 }
 
-std::string Alphabet::spelled(std::string_view text) const {
-    std::string result;
-    for (size_t at = 0; at < text.size();) {
-        const int width = width_of(static_cast<unsigned char>(text[at]));
-        const uint32_t letters = this->letters(character_at(text.data() + at, width));
-        result.push_back(static_cast<char>(letters));
-        if (letters >> 8) result.push_back(static_cast<char>(letters >> 8));
-        at += static_cast<size_t>(width);
+void Alphabet::spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const {
+    letters.clear();
+    others.clear();
+    for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
+        const uint32_t character = character_at(at, width_at(at));
+        const uint32_t both = this->letters(character);
+        letters.push_back(static_cast<char>(both));
+        if (both >> 8) letters.push_back(static_cast<char>(both >> 8));
+        if (!both) others.push_back(character);
     }
-    return result;
 }
 
-std::vector<std::string> Alphabet::spelled_characters() const {
-    std::vector<std::string> result;
-    for (size_t number = 1; number < characters_.size(); ++number) {
-        const uint32_t letters = this->letters(characters_[number]);
-        result.emplace_back(1, static_cast<char>(letters));
-        if (letters >> 8) result.back().push_back(static_cast<char>(letters >> 8));
+PieceTrie::PieceTrie(std::vector<Entry> entries) : units_(256), ids_(256, -1) {
+    struct Range {  // entries that are equal up to the depth of their node
+        uint32_t node;
+        size_t begin, end, depth;
+    };
+    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first letters, as a number with the same order
+    for (const Entry& entry : entries) {
+        uint64_t start = 0;
+        for (size_t k = 0; k < 8 && k < entry.text.size(); ++k) {
+            start |= uint64_t{static_cast<uint8_t>(entry.text[k])} << (56 - 8 * k);
+        }
+        order.emplace_back(start, static_cast<uint32_t>(order.size()));
     }
-    return result;
-}
-
-// Texts that are equal up to the depth of their node.
-struct PieceTrie::Range {
-    uint32_t node;
-    size_t begin, end, depth;
-};
-
-PieceTrie::PieceTrie(const std::vector<Entry>& sorted, End unknown) {
-    units_.resize(256);
-    ids_.resize(256, -1);
-    set_end(0, unknown);
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+        if (a.first != b.first) return a.first < b.first;
+        const int compared = entries[a.second].text.compare(entries[b.second].text);
+        return compared != 0 ? compared < 0 : a.second < b.second;
+    });
+    std::vector<Entry> sorted;
+    sorted.reserve(entries.size());
+    for (const auto& [start, number] : order) sorted.push_back(std::move(entries[number]));
     std::vector<Range> ranges{{0, 0, sorted.size(), 0}};
     std::vector<uint8_t> letters;
     for (size_t i = 0; i < ranges.size(); ++i) {  // shorter texts first, which are looked up often
         Range range = ranges[i];
-        const auto letter = [&](size_t text) { return static_cast<uint8_t>(sorted[text].text[range.depth]); };
-        if (range.depth && sorted[range.begin].text.size() == range.depth) {
-            set_end(range.node, sorted[range.begin++].end);
+        const size_t texts = range.begin;
+        for (; range.begin < range.end && sorted[range.begin].text.size() == range.depth; ++range.begin) {
+            const Entry& entry = sorted[range.begin];
+            const bool repeated = range.begin > texts && entry.id != sorted[0].id;
+            if (repeated) throw std::invalid_argument("pieces that are there twice");
+            if (units_[range.node].score > kNoText) continue;
+            ids_[range.node] = entry.id;
+            units_[range.node].score = entry.score;
         }
+        const auto letter = [&] { return static_cast<uint8_t>(sorted[range.begin].text[range.depth]); };
         letters.clear();
         const size_t first = ranges.size();
         while (range.begin < range.end) {
             const size_t begin = range.begin;
-            letters.push_back(letter(begin));
-            while (range.begin < range.end && letter(range.begin) == letters.back()) ++range.begin;
+            letters.push_back(letter());
+            while (range.begin < range.end && letter() == letters.back()) ++range.begin;
             ranges.push_back({letters.back(), begin, range.begin, range.depth + 1});
         }
         if (!range.depth) continue;
@@ -199,9 +197,10 @@ PieceTrie::PieceTrie(const std::vector<Entry>& sorted, End unknown) {
 
 void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters) {
     const auto first = static_cast<uint32_t>(units_.size());
+    uint32_t bits = 0;
+    for (const uint8_t letter : letters) bits |= 1u << letter % 32;
     units_[node].first = first;
-    for (const uint8_t letter : letters) units_[node].children |= 1u << letter % 32;
-    const uint32_t bits = units_[node].children;
+    units_[node].children = bits;
     units_.resize(first + count_bits(bits));
     for (const uint8_t letter : letters) {
         uint32_t unit = first + count_bits(bits & ((1u << letter % 32) - 1));
@@ -216,67 +215,23 @@ void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters)
     ids_.resize(units_.size(), -1);
 }
 
-// Throws std::invalid_argument for repeated texts. A piece with a negative id is used only for this check. Characters
-// that are no piece are unknown.
-void Unigram::build_trie(std::vector<PieceTrie::Entry> pieces) {
-    std::vector<std::string_view> texts;
-    for (const PieceTrie::Entry& piece : pieces) texts.push_back(piece.text);
-    alphabet_ = Alphabet(texts);
-    std::vector<std::string> spelled;
-    spelled.reserve(pieces.size());
-    for (const std::string_view text : texts) spelled.push_back(alphabet_.spelled(text));
-    std::vector<std::string> characters = alphabet_.spelled_characters();
-    const PieceTrie::End unknown{unknown_, unknown_score_};
-    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number with the same order
-    order.reserve(pieces.size() + characters.size());
-    for (std::string& character : characters) {
-        spelled.push_back(std::move(character));
-        pieces.push_back({"", unknown});
-    }
-    for (const std::string& text : spelled) {
-        uint64_t start = 0;
-        for (size_t i = 0; i < 8 && i < text.size(); ++i) {
-            start |= static_cast<uint64_t>(static_cast<unsigned char>(text[i])) << (56 - 8 * i);
-        }
-        order.emplace_back(start, static_cast<uint32_t>(order.size()));
-    }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-        if (a.first != b.first) return a.first < b.first;
-        const int compared = spelled[a.second].compare(spelled[b.second]);
-        return compared != 0 ? compared < 0 : a.second < b.second;
-    });
-    std::vector<PieceTrie::Entry> sorted;
-    sorted.reserve(order.size());
-    std::string_view before;
-    for (const auto& [start, number] : order) {
-        const bool repeated = spelled[number] == before;
-        if (repeated && number < texts.size()) throw std::invalid_argument("pieces that are there twice");
-        before = spelled[number];
-        const PieceTrie::End end = pieces[number].end;
-        const bool is_piece = repeated && !sorted.empty() && sorted.back().text == before;
-        if (end.id >= 0 && !is_piece) sorted.push_back({before, end});
-    }
-    trie_ = PieceTrie(sorted, unknown);
-    meta_letters_ = alphabet_.letters(kMetaCharacter);
-}
-
-// Prepare the characters of the basic plane that become one letter.
+// Prepare the characters of the basic plane that become one character with letters.
 void Unigram::prepare_characters() {
     const std::vector<uint8_t> marks = charsmap_.marks();
     prepared_.assign(kBasicPlane, 0);
     for (uint32_t code = 0; code < kBasicPlane; ++code) {
-        uint32_t character = code;
-        if (lower_case_) character = Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code));
-        if (character >= kBasicPlane || code == kCapitalSigma || code == kCapitalDottedI) continue;
+        uint32_t character = lower_case_ ? Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)) : code;
+        if (character >= kBasicPlane || code == kCapitalDottedI) continue;
         const uint8_t mark = marks[character];
         if (mark & Charsmap::kReplaced) {
-            const std::string_view text = charsmap_.replacement(character);
-            const bool one = !text.empty() && static_cast<size_t>(width_of(static_cast<unsigned char>(text[0]))) == text.size();
-            if (!one || text == " ") continue;
-            character = character_at(text.data(), static_cast<int>(text.size()));
+            const std::string key = utf8(character);
+            int64_t length = 0;
+            const std::string_view text = charsmap_.longest(key.data(), key.data() + key.size(), length);
+            if (text.empty() || text == " " || text.size() > static_cast<size_t>(width_at(text.data()))) continue;
+            character = character_at(text.data(), width_at(text.data()));
         }
-        const uint32_t begins = mark & Charsmap::kBegins ? kBegins : 0, follows = mark & Charsmap::kFollows ? kFollows : 0;
-        if (const uint32_t letters = alphabet_.letters(character)) prepared_[code] = letters | begins | follows;
+        const uint32_t bits = (mark & Charsmap::kBegins ? kBegins : 0) | (mark & Charsmap::kFollows ? kFollows : 0);
+        if (const uint32_t letters = alphabet_.letters(character)) prepared_[code] = letters | bits;
     }
 }
 
@@ -289,17 +244,17 @@ bool Unigram::segment(std::string_view word, Segmentation& result) const {
 
 // Write the letters of a word's normal form; return their number.
 size_t Unigram::spell(std::string_view word, Segmentation& result) const {
-    result.letters.resize(std::max(result.letters.size(), word.size() + kMetaSymbol.size() + 2));
-    uint8_t* to = result.letters.data();
+    result.letters.resize(std::max(result.letters.size(), word.size() + 4));
+    char* to = result.letters.data();
     uint32_t before = 0;
     const auto add = [&](uint32_t letters) {
-        *to++ = static_cast<uint8_t>(letters);
-        *to = static_cast<uint8_t>(letters >> 8);
+        *to++ = static_cast<char>(letters);
+        *to = static_cast<char>(letters >> 8);
         to += *to != 0;
     };
-    add(meta_letters_);
+    add(alphabet_.letters(kMetaCharacter));
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
-        const int width = width_of(static_cast<unsigned char>(*at));
+        const int width = width_at(at);
         const uint32_t prepared = width > 3 ? 0 : prepared_[character_at(at, width)];
         if (!(prepared & kLetters) || (before << 1 & prepared & kFollows)) return spell_by_rules(word, result);
         add(prepared & kLetters);
@@ -317,20 +272,8 @@ size_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) cons
         word = result.cased;
     }
     charsmap_.normalize(word, result.normal);
-    result.letters.resize(std::max(result.letters.size(), result.normal.size() + 1));
-    result.characters.clear();
-    uint8_t* to = result.letters.data();
-    for (size_t at = 0; at < result.normal.size();) {
-        const int width = width_of(static_cast<unsigned char>(result.normal[at]));
-        const uint32_t character = character_at(result.normal.data() + at, width);
-        const uint32_t letters = alphabet_.letters(character);
-        if (!letters) result.characters.push_back(character);
-        *to++ = static_cast<uint8_t>(letters);
-        if (letters >> 8) *to++ = static_cast<uint8_t>(letters >> 8);
-        at += static_cast<size_t>(width);
-    }
-    *to = 0;
-    return static_cast<size_t>(to - result.letters.data());
+    alphabet_.spell(result.normal, result.letters, result.characters);
+    return result.letters.size();  // a string ends with 0
 }
 
 // The best path to the start of each character; ties go to the first path, which has the longest last piece. Scores are
@@ -346,7 +289,7 @@ bool Unigram::search(Segmentation& result, size_t count) const {
         if (score < PieceTrie::kNoText / 2) continue;  // within a character
         lowest = std::min(lowest, score);
         if (-lowest - unknown_score_ > kMostCost) return false;
-        const uint8_t* letter = result.letters.data() + begin;
+        const auto* letter = reinterpret_cast<const uint8_t*>(result.letters.data()) + begin;
         uint32_t node = *letter;
         for (Segmentation::Best* end = best + begin + 1; node != PieceTrie::kNone; ++end) {
             const int64_t key = (score + trie_.score(node)) * (int64_t{1} << 32) | ~static_cast<uint32_t>(begin);
@@ -375,9 +318,8 @@ void Unigram::collect(Segmentation& result, size_t count) const {
         const int32_t id = trie_.id(last.node);
         const bool unknown = id == unknown_;
         if (unknown && !byte_ids_.empty()) {
-            const uint8_t* const letters = result.letters.data() + end;
-            std::string text;
-            append_character(text, *letters ? alphabet_.character(letters) : result.characters[--others]);
+            const char* const letters = result.letters.data() + end;
+            const std::string text = utf8(*letters ? alphabet_.character(letters) : result.characters[--others]);
             for (size_t i = text.size(); i > 0; --i) *--to = byte_ids_[static_cast<unsigned char>(text[i - 1])];
         } else if (!unknown || !was_unknown) {
             *--to = id;

@@ -20,6 +20,7 @@ constexpr uint32_t kCapitalSigma = 0x3A3;                 // its lower case depe
 inline int width_of(unsigned char first) { return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 bool is_utf8(std::string_view text);
+std::string utf8(uint32_t character);
 
 // Write the lower case of a UTF-8 text without capital sigma, as `str.lower` of the running Python does. Python's
 // tables are read without the GIL, since they never change.
@@ -32,7 +33,6 @@ void lower_case(std::string_view text, std::string& result);
 class Charsmap {
 public:
     Charsmap() = default;
-
     // Read and check a model's table. Throws std::invalid_argument if rules could look beyond a space or leave a meta
     // symbol in a text, or if some version of sentencepiece might refuse the table or read it differently.
     explicit Charsmap(std::string_view bytes);
@@ -45,8 +45,8 @@ public:
     enum Mark : uint8_t { kReplaced = 1, kBegins = 2, kFollows = 4 };  // alone; as the first, the second of several
     std::vector<uint8_t> marks() const;
 
-    // The replacement of a character that is replaced alone.
-    const char* replacement(uint32_t character) const;
+    // The replacement of the longest key at the start of a text, and the key's length; nullptr if there is no key.
+    const char* longest(const char* begin, const char* end, int64_t& length) const;
 
 private:
     static constexpr uint32_t kLeaf = 1u << 31;
@@ -58,7 +58,6 @@ private:
     struct Children {
         std::vector<uint32_t> first, next;
     };
-
     Children children() const;
     template <class Each>
     void each_character(const Children& children, uint32_t node, Each each, uint32_t code = 0, int missing = 0) const;
@@ -66,7 +65,6 @@ private:
     void check_keys() const;
     void check_replacement(uint32_t leaf) const;
     bool child(uint32_t& node, unsigned char byte) const;
-    const char* longest(const char* begin, const char* end, int64_t& length) const;
 
     std::vector<uint32_t> units_;
     std::string replacements_;  // each followed by a zero byte
@@ -77,7 +75,7 @@ private:
 class Alphabet {
 public:
     Alphabet() = default;
-    explicit Alphabet(const std::vector<std::string_view>& texts);
+    explicit Alphabet(std::string_view text);
 
     // The first letter of a character, plus 256 times its second letter.
     uint32_t letters(uint32_t character) const {
@@ -86,32 +84,28 @@ public:
         return found == others_.end() ? 0 : found->second;
     }
     // The character whose letters begin here.
-    uint32_t character(const uint8_t* letters) const {
-        return letters[0] <= singles_ ? characters_[letters[0]] : characters_[number_of_pair(letters[0], letters[1])];
+    uint32_t character(const char* letters) const {
+        const auto first = static_cast<uint8_t>(letters[0]), second = static_cast<uint8_t>(letters[1]);
+        return characters_[first <= singles_ ? first : singles_ + 255u * (first - singles_ - 1) + second];
     }
-    // The letters of a text.
-    std::string spelled(std::string_view text) const;
-    // Each character as a text of letters.
-    std::vector<std::string> spelled_characters() const;
+    const std::vector<uint32_t>& characters() const { return characters_; }  // from 1, frequent characters first
+
+    // Write the letters of a text, and its characters with letter 0.
+    void spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const;
 
 private:
-    size_t number_of_pair(size_t first, size_t second) const { return singles_ + 255 * (first - singles_ - 1) + second; }
-
     uint32_t singles_ = 0;           // characters of one letter
     std::vector<uint32_t> letters_;  // of the basic plane
     std::unordered_map<uint32_t, uint32_t> others_;
-    std::vector<uint32_t> characters_;  // from 1, frequent characters first
+    std::vector<uint32_t> characters_;
 };
 
 // A trie without gaps: texts of letters, each with an id and a score.
 class PieceTrie {
 public:
-    struct End {
-        int32_t id = -1, score = 0;
-    };
     struct Entry {
-        std::string_view text;
-        End end;
+        std::string text;
+        int32_t id, score;
     };
 
     // The children of a node follow each other from `first`: one for each bit of `children`, in their order, where bit
@@ -126,9 +120,9 @@ public:
     static constexpr uint32_t kNone = 0xFFFFFFFF;
 
     PieceTrie() = default;
-
-    // Texts are sorted and distinct. Letter 0 ends with `unknown`.
-    PieceTrie(const std::vector<Entry>& sorted, End unknown);
+    // The first entry, for letter 0, is the default of characters: others with its id count only for texts that have no
+    // other score. Throws std::invalid_argument for texts that are there twice.
+    explicit PieceTrie(std::vector<Entry> entries);
 
     // The node after another node and a letter, or kNone. The node of a first letter has its number.
     uint32_t child(uint32_t node, uint8_t letter) const {
@@ -146,16 +140,10 @@ public:
     int32_t id(uint32_t node) const { return ids_[node]; }
 
 private:
-    struct Range;
-
     static uint32_t count_bits(uint32_t x) {
         x -= x >> 1 & 0x55555555;
         x = (x & 0x33333333) + (x >> 2 & 0x33333333);
         return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
-    }
-    void set_end(uint32_t node, End end) {
-        units_[node].score = end.score;
-        ids_[node] = end.id;
     }
     void add_children(uint32_t node, const std::vector<uint8_t>& letters);
 
@@ -171,7 +159,7 @@ struct Segmentation {
     };
 
     std::string cased, normal;
-    std::vector<uint8_t> letters;      // of the normal form, then 0
+    std::string letters;               // of the normal form, then 0
     std::vector<uint32_t> characters;  // those with letter 0, in this order
     std::vector<Best> best;
     std::vector<int32_t> memory;
@@ -211,7 +199,6 @@ private:
     // character with kBegins and a following one with kFollows.
     static constexpr uint32_t kLetters = 0xFFFF, kBegins = 1u << 30, kFollows = 1u << 31;
 
-    void build_trie(std::vector<PieceTrie::Entry> pieces);
     void prepare_characters();
     size_t spell(std::string_view word, Segmentation& result) const;
     size_t spell_by_rules(std::string_view word, Segmentation& result) const;
@@ -227,7 +214,6 @@ private:
     Charsmap charsmap_;
     Alphabet alphabet_;
     PieceTrie trie_;
-    uint32_t meta_letters_ = 0;
     std::vector<uint32_t> prepared_;  // the letters that a character becomes, and bits; 0: see spell_by_rules
 };
 

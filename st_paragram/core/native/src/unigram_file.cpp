@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 
 namespace st_paragram {
@@ -177,11 +176,8 @@ Unigram::Unigram(std::string_view file, bool lower_case) : lower_case_(lower_cas
     const Model model(file);
     charsmap_ = Charsmap(model.charsmap);
     const auto steps = [](float score) { return static_cast<int32_t>(std::ldexp(score, kScoreBits)); };
-    std::vector<PieceTrie::Entry> entries;  // pieces of words
-    std::set<std::string_view> others;
     float smallest = 0;
     if (model.byte_fallback) byte_ids_.assign(256, -1);
-    entries.reserve(model.pieces.size());
     for (const Piece& piece : model.pieces) {
         const int32_t id = size();
         starts_.push_back(static_cast<uint32_t>(texts_.size()));
@@ -190,16 +186,26 @@ Unigram::Unigram(std::string_view file, bool lower_case) : lower_case_(lower_cas
         if (piece.kind == Kind::kNormal) smallest = std::min(smallest, piece.score);
         if (piece.kind == Kind::kUnknown) unknown_ = id;
         if (piece.kind == Kind::kByte) byte_ids_[byte_of(piece.text)] = id;
-        if (piece.matched()) {
-            const bool used = piece.kind == Kind::kNormal;
-            entries.push_back({piece.text, {used ? id : -1, used ? steps(piece.score) : 0}});
-        } else {
-            refuse_if(!others.insert(piece.text).second, "pieces that are there twice");
-        }
     }
     starts_.push_back(static_cast<uint32_t>(texts_.size()));
     unknown_score_ = steps(smallest - kUnknownPenalty);
-    build_trie(std::move(entries));
+    alphabet_ = Alphabet(texts_);
+    std::vector<PieceTrie::Entry> entries;
+    std::vector<uint32_t> others;  // none: all characters of pieces have letters
+    const auto add = [&](std::string_view text, int32_t id, int32_t score) {
+        entries.push_back({{}, id, score});
+        alphabet_.spell(text, entries.back().text, others);
+    };
+    add("", unknown_, unknown_score_);
+    for (size_t i = 0; i < model.pieces.size(); ++i) {
+        const bool used = kinds_[i] == Kind::kNormal;
+        add(piece(static_cast<int32_t>(i)), used ? static_cast<int32_t>(i) : -1,
+            used ? steps(model.pieces[i].score) : PieceTrie::kNoText);
+    }
+    for (size_t i = 1; i < alphabet_.characters().size(); ++i) {
+        add(utf8(alphabet_.characters()[i]), unknown_, unknown_score_);
+    }
+    trie_ = PieceTrie(std::move(entries));
     prepare_characters();
 }
 

@@ -284,10 +284,7 @@ void bind_word_cache(py::module_& module) {
         .def_property_readonly("unknown", &Unigram::unknown)
         .def("piece", &piece, "id"_a, "The text of a piece; None for unknown, control and unused pieces.");
     py::class_<WordCache>(module, "WordCache", "Pieces of words.")
-        .def(py::init([](std::shared_ptr<Unigram> model, int64_t limit) {
-                 return std::make_unique<WordCache>(std::move(model), limit);
-             }),
-             "model"_a.none(false), "limit"_a, "limit: bytes.")
+        .def(py::init<std::shared_ptr<Unigram>, int64_t>(), "model"_a.none(false), "limit"_a, "limit: bytes.")
         .def("__len__", [](const WordCache& cache) { return cache.table.words(); })
         .def_property_readonly("bytes", [](const WordCache& cache) { return cache.table.bytes(); });
     module.def("lower_case", [](const std::string& text) {

@@ -144,24 +144,13 @@ public:
 
     // Add the words of another table that are missing from this table.
     void add_all(const WordTable& other) {
-        constexpr int kAhead = 32;  // words whose slots are being prefetched
         while (2 * (words_ + other.words_) > slots_.size() && words_ + other.words_ <= most_words_) grow();
         for (uint64_t at = 0; at < other.used_;) {
-            Word words[kAhead];
-            Record records[kAhead];
-            int count = 0;
-            for (; count < kAhead && at < other.used_; ++count) {
-                const Record record{other.records_.data() + at};
-                words[count] = read_word(record.bytes(), record.bytes() + record.length());
-                records[count] = record;
-                prefetch_slot(words[count]);
-                at += record.numbers();
-            }
-            for (int i = 0; i < count; ++i) {
-                if (find(words[i]).at) continue;
-                const uint64_t numbers = records[i].numbers();
-                std::memcpy(append(words[i].hash, numbers), records[i].at, 4 * numbers);
-            }
+            const Record record{other.records_.data() + at};
+            const Word word = read_word(record.bytes(), record.bytes() + record.length());
+            const uint64_t numbers = record.numbers();
+            if (!find(word).at) std::memcpy(append(word.hash, numbers), record.at, 4 * numbers);
+            at += numbers;
         }
     }
 
