@@ -194,6 +194,7 @@ def test_more_characters_than_fit_into_a_byte(byte_fallback):
         " ".join("".join(rng.choices(alphabet, k=rng.randint(1, 4))) for _ in range(8))
         for _ in range(2000)
     ]
+    texts[0] = "~"
     options = {"byte_fallback": True} if byte_fallback else {}
     original = sentencepiece.SentencePieceTrainer.train
     with patch.object(
@@ -201,11 +202,11 @@ def test_more_characters_than_fit_into_a_byte(byte_fallback):
         "train",
         lambda **given: original(**(given | options)),
     ):
-        vocabulary = SentencePieceTokenizer(train_vocabulary(texts, 3000, 0.999, characters={}))
+        vocabulary = SentencePieceTokenizer(train_vocabulary(texts, 3000, 1.0, characters={}))
     assert vocabulary.obstacle is None
     unknown = [chr(code) for code in (0x5300, 0x1F680, 0x20001, 0x2603)]
     others = ["".join(rng.choices([*alphabet, *unknown], k=rng.randint(1, 40))) for _ in range(300)]
-    check(vocabulary, [*texts[:100], *others, *unknown, "".join(unknown)])
+    check(vocabulary, [*texts[:100], *others, *unknown, "".join(unknown), "~" * 64, "~" * 5000])
 
 
 @needs_kernels

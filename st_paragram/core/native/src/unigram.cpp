@@ -30,7 +30,7 @@ std::string utf8(uint32_t character) {
     const int width = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
     constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
     std::string text(1, static_cast<char>(kLead[width] | character >> 6 * (width - 1)));
-    for (int rest = width - 2; rest >= 0; --rest) text.push_back(static_cast<char>(0x80 | (character >> 6 * rest & 0x3F)));
+    for (int rest = 6 * (width - 2); rest >= 0; rest -= 6) text += static_cast<char>(0x80 | (character >> rest & 0x3F));
     return text;
 }
 
@@ -244,7 +244,7 @@ bool Unigram::segment(std::string_view word, Segmentation& result) const {
 
 // Write the letters of a word's normal form; return their number.
 size_t Unigram::spell(std::string_view word, Segmentation& result) const {
-    result.letters.resize(std::max(result.letters.size(), word.size() + 4));
+    result.letters.resize(std::max(result.letters.size(), 2 * word.size() + 4));  // two letters per character
     char* to = result.letters.data();
     uint32_t before = 0;
     const auto add = [&](uint32_t letters) {
