@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 SWITCH = "ST_PARAGRAM_NATIVE"
 _NAME = "st_paragram.core.native._kernels"
 #: Version of the kernels' functions; raise it here and in `src/module.cpp` when one changes.
-INTERFACE = 10
+INTERFACE = 11
 
 
 @functools.cache

@@ -106,8 +106,8 @@ class SentencePieceTokenizer(Tokenizer):
         self.obstacle = None if kernels() is not None else "no compiled kernels"
         if not self.obstacle:
             try:
-                self._model = kernels().Unigram(self.content)
-                self._cache = kernels().WordCache(self._model, lower_case, _CACHE_BYTES)
+                self._model = kernels().Unigram(self.content, lower_case)
+                self._cache = kernels().WordCache(self._model, _CACHE_BYTES)
             except ValueError as error:
                 self.obstacle = one_line(error)
         self.unknown_id: int = self.processor.unk_id() if self.obstacle else self._model.unknown

@@ -167,9 +167,46 @@ def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
     check(lowering, ["☃" * most, "river", "☃" * (most + 1), "☃ " * most, "x" * (1 << 15) + "y"])
 
 
-def piece(text: str, score: float) -> bytes:
+def piece(text: str, score: float, kind: int = 1) -> bytes:
     message = bytes([0x0A, len(text.encode())]) + text.encode() + b"\x15" + struct.pack("<f", score)
+    message += bytes([0x18, kind])
     return bytes([0x0A, len(message)]) + message
+
+
+UNUSED = 5
+
+
+@needs_kernels
+def test_unused_pieces_are_unknown(proto):
+    unused = piece("☃", -1.0, UNUSED) + piece("☃river", -1.0, UNUSED) + piece("ri", -1.0, UNUSED)
+    vocabulary = SentencePieceTokenizer(proto + unused)
+    check(vocabulary, ["☃river ☃ the☃ ☃☃the", "ri river r i", *CASES[:12]])
+    assert left_to_sentencepiece(vocabulary, ["☃river"]) == []
+
+
+@needs_kernels
+@pytest.mark.parametrize("byte_fallback", [False, True])
+def test_more_characters_than_fit_into_a_byte(byte_fallback):
+    """Frequent characters are one letter, others two; many continuations share a bit."""
+    rng = random.Random(5)
+    alphabet = [chr(code) for code in [*range(0x4E00, 0x5200), *range(0x1F600, 0x1F640), 0x20000]]
+    texts = [
+        " ".join("".join(rng.choices(alphabet, k=rng.randint(1, 4))) for _ in range(8))
+        for _ in range(2000)
+    ]
+    texts[0] = "~"
+    options = {"byte_fallback": True} if byte_fallback else {}
+    original = sentencepiece.SentencePieceTrainer.train
+    with patch.object(
+        sentencepiece.SentencePieceTrainer,
+        "train",
+        lambda **given: original(**(given | options)),
+    ):
+        vocabulary = SentencePieceTokenizer(train_vocabulary(texts, 3000, 1.0, characters={}))
+    assert vocabulary.obstacle is None
+    unknown = [chr(code) for code in (0x5300, 0x1F680, 0x20001, 0x2603)]
+    others = ["".join(rng.choices([*alphabet, *unknown], k=rng.randint(1, 40))) for _ in range(300)]
+    check(vocabulary, [*texts[:100], *others, *unknown, "".join(unknown), "~" * 64, "~" * 5000])
 
 
 @needs_kernels
@@ -234,7 +271,7 @@ def test_rules_with_spaces_are_seen(tmp_path, rule, reason):
 )
 def test_pieces_that_are_not_understood(proto, text, score, reason):
     with pytest.raises(ValueError, match=reason):
-        kernels().Unigram(piece(text, score) + proto)
+        kernels().Unigram(piece(text, score) + proto, True)
 
 
 def test_without_kernels_the_result_is_the_same(proto, monkeypatch):

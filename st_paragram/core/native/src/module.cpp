@@ -24,7 +24,7 @@ void translate_exceptions() {
 
 PYBIND11_MODULE(_kernels, module) {
     module.doc() = "Compiled loops of st_paragram; use them through the modules that fall back on torch.";
-    module.attr("interface") = 10;  // as `INTERFACE` in `st_paragram/core/native/__init__.py`
+    module.attr("interface") = 11;  // as `INTERFACE` in `st_paragram/core/native/__init__.py`
     translate_exceptions();
     module.def("instructions", [] { return loops().name; }, "Instruction set of the loops: generic, avx2 or avx512.");
     module.def("has_byte_products", [] { return loops().products != nullptr; },

@@ -11,8 +11,10 @@
 namespace st_paragram {
 namespace {
 
-constexpr int kMostTries = 32;               // places to try for a node's children before they get a new block
+constexpr uint32_t kBasicPlane = 1 << 16;    // characters
 constexpr uint32_t kCapitalDottedI = 0x130;  // the only character with two lower-case characters
+
+int width_at(const char* at) { return width_of(static_cast<unsigned char>(*at)); }
 
 // The character that begins at `at`, and its number of bytes.
 uint32_t character_at(const char* at, int width) {
@@ -22,20 +24,21 @@ uint32_t character_at(const char* at, int width) {
     return code;
 }
 
-void append_character(std::string& text, uint32_t code) {
-    const int width = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    text.push_back(static_cast<char>(kLead[width] | code >> 6 * (width - 1)));
-    for (int rest = width - 2; rest >= 0; --rest) text.push_back(static_cast<char>(0x80 | (code >> 6 * rest & 0x3F)));
-}
-
 }  // namespace
+
+std::string utf8(uint32_t character) {
+    const int width = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    std::string text(1, static_cast<char>(kLead[width] | character >> 6 * (width - 1)));
+    for (int rest = 6 * (width - 2); rest >= 0; rest -= 6) text += static_cast<char>(0x80 | (character >> rest & 0x3F));
+    return text;
+}
 
 bool is_utf8(std::string_view text) {
     constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
     const auto continues = [](char byte) { return (byte & 0xC0) == 0x80; };
     for (const char *at = text.data(), *const end = at + text.size(); at < end;) {
-        const int width = width_of(static_cast<unsigned char>(*at));
+        const int width = width_at(at);
         if (continues(*at) || (*at & 0xF8) == 0xF8 || end - at < width) return false;
         const uint32_t code = character_at(at, width);
         if (code < kSmallest[width] || code > 0x10FFFF || code >> 11 == 0x1B) return false;
@@ -55,7 +58,7 @@ void lower_case(std::string_view text, std::string& result) {
         } else if (const uint32_t code = character_at(at, width); code == kCapitalDottedI) {
             result += "i\xCC\x87";
         } else {
-            append_character(result, Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)));
+            result += utf8(Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)));
         }
         at += width;
     }
@@ -68,7 +71,6 @@ bool Charsmap::child(uint32_t& node, unsigned char byte) const {
     return true;
 }
 
-// The replacement of the longest key at the start of the text, and the key's length; nullptr if there is no key.
 const char* Charsmap::longest(const char* begin, const char* end, int64_t& length) const {
     const char* found = nullptr;
     uint32_t node = 0;
@@ -85,13 +87,10 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     result = kMetaSymbol;
     bool after_space = true;
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
-        const auto byte = static_cast<unsigned char>(*at);
-        const bool plain = plain_[byte] && (at + 1 == end || static_cast<unsigned char>(at[1]) < 0x80);
-        int64_t length = std::min<int64_t>(width_of(byte), end - at);
-        const char* text = plain ? nullptr : longest(at, end, length);
+        int64_t length = std::min<int64_t>(width_of(static_cast<unsigned char>(*at)), end - at);
+        const char* text = longest(at, end, length);
         if (!text) {
-            if (length == 1) result.push_back(*at);
-            else result.append(at, static_cast<size_t>(length));
+            result.append(at, static_cast<size_t>(length));
             after_space = false;
         } else {
             while (after_space && *text == ' ') ++text;
@@ -109,172 +108,227 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     }
 }
 
-// Free units form a circular list through unit 0.
-class PieceTrie::Builder {
-public:
-    Builder(PieceTrie& trie, const std::vector<Entry>& sorted) : trie_(trie), sorted_(sorted), next_{0}, last_{0} {
-        trie_.units_.resize(1);
-        add_block();
-        stack_.push_back({0, 0, sorted.size(), 0});
-        while (!stack_.empty()) add_children();
+Alphabet::Alphabet(std::string_view text) : letters_(kBasicPlane) {
+    const auto count = [&](uint32_t character) -> uint32_t& {
+        return character < kBasicPlane ? letters_[character] : others_[character];
+    };
+    for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
+        ++count(character_at(at, width_at(at)));
     }
+    std::vector<std::pair<uint32_t, uint32_t>> order;  // by how often a character does not occur, then by character
+    for (uint32_t character = 0; character < kBasicPlane; ++character) {
+        if (letters_[character]) order.emplace_back(~letters_[character], character);
+    }
+    for (const auto& [character, times] : others_) order.emplace_back(~times, character);
+    std::sort(order.begin(), order.end());
+    const size_t most = 255;
+    size_t pairs = 0;  // first letters of two
+    while (most - pairs + most * pairs < order.size()) ++pairs;
+    if (pairs > most) throw std::invalid_argument("pieces with very many characters");
+    singles_ = static_cast<uint32_t>(most - pairs);
+    characters_.assign(1, 0);
+    for (const auto& [times, character] : order) {
+        const auto number = static_cast<uint32_t>(characters_.size()), rest = number - singles_ - 1;
+        count(character) = number <= singles_ ? number : (singles_ + 1 + rest / 255) | (rest % 255 + 1) << 8;
+        characters_.push_back(character);
+    }
+}
 
-private:
-    static constexpr uint32_t kTaken = 0xFFFFFFFF;
+void Alphabet::spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const {
+    letters.clear();
+    others.clear();
+    for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
+        const uint32_t character = character_at(at, width_at(at));
+        const uint32_t both = this->letters(character);
+        letters.push_back(static_cast<char>(both));
+        if (both >> 8) letters.push_back(static_cast<char>(both >> 8));
+        if (!both) others.push_back(character);
+    }
+}
 
-    // Texts that are equal up to the depth of their node.
-    struct Range {
+PieceTrie::PieceTrie(std::vector<Entry> entries) : units_(256), ids_(256, -1) {
+    struct Range {  // entries that are equal up to the depth of their node
         uint32_t node;
         size_t begin, end, depth;
     };
-
-    void add_children() {
-        Range range = stack_.back();
-        stack_.pop_back();
-        const bool ends = sorted_[range.begin].text.size() == range.depth;
-        if (ends) trie_.ends_[range.node] = sorted_[range.begin++].end;
-        const auto byte = [&](size_t number) { return static_cast<unsigned char>(sorted_[number].text[range.depth]); };
-        unsigned char bytes[256];
-        int count = 0;
-        const size_t first = stack_.size();
-        for (size_t i = range.begin; i < range.end; ++count) {
-            const size_t begin = i;
-            bytes[count] = byte(i);
-            while (i < range.end && byte(i) == bytes[count]) ++i;
-            stack_.push_back({bytes[count], begin, i, range.depth + 1});
-        }
-        const uint32_t base = count ? place(bytes, count) : 0;
-        trie_.units_[range.node].base = base << 1 | static_cast<uint32_t>(ends);
-        for (size_t i = first; i < stack_.size(); ++i) {
-            stack_[i].node ^= base;
-            take(stack_[i].node);
-            trie_.units_[stack_[i].node].parent = range.node;
-        }
-    }
-
-    // Return a base from which the units for all these bytes are free.
-    uint32_t place(const unsigned char* bytes, int count) {
-        uint32_t unit = next_[0];
-        for (int tries = 0; unit && tries < kMostTries; ++tries, unit = next_[unit]) {
-            const uint32_t base = unit ^ bytes[0];
-            const auto is_free = [&](unsigned char byte) { return (base ^ byte) && next_[base ^ byte] != kTaken; };
-            if (std::all_of(bytes + 1, bytes + count, is_free)) return base;
-        }
-        const auto base = static_cast<uint32_t>(trie_.units_.size());
-        add_block();
-        return base;
-    }
-
-    // Append free units up to the next multiple of 256 to the list.
-    void add_block() {
-        const size_t size = trie_.units_.size(), wanted = (size / 256 + 1) * 256;
-        if (wanted >= kTaken / 2) throw std::invalid_argument("very many pieces");
-        trie_.units_.resize(wanted);
-        trie_.ends_.resize(wanted);
-        next_.resize(wanted);
-        last_.resize(wanted);
-        for (auto unit = static_cast<uint32_t>(size); unit < wanted; ++unit) {
-            next_[last_[0]] = unit;
-            last_[unit] = std::exchange(last_[0], unit);
-            next_[unit] = 0;
-        }
-    }
-
-    void take(uint32_t unit) {
-        next_[last_[unit]] = next_[unit];
-        last_[next_[unit]] = last_[unit];
-        next_[unit] = kTaken;
-    }
-
-    PieceTrie& trie_;
-    const std::vector<Entry>& sorted_;
-    std::vector<uint32_t> next_, last_;
-    std::vector<Range> stack_;
-};
-
-PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
-    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number with the same order
-    order.reserve(entries.size());
+    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first letters, as a number with the same order
     for (const Entry& entry : entries) {
         uint64_t start = 0;
-        for (size_t i = 0; i < 8 && i < entry.text.size(); ++i) {
-            start |= static_cast<uint64_t>(static_cast<unsigned char>(entry.text[i])) << (56 - 8 * i);
+        for (size_t k = 0; k < 8 && k < entry.text.size(); ++k) {
+            start |= uint64_t{static_cast<uint8_t>(entry.text[k])} << (56 - 8 * k);
         }
         order.emplace_back(start, static_cast<uint32_t>(order.size()));
     }
     std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first < b.first : entries[a.second].text < entries[b.second].text;
+        if (a.first != b.first) return a.first < b.first;
+        const int compared = entries[a.second].text.compare(entries[b.second].text);
+        return compared != 0 ? compared < 0 : a.second < b.second;
     });
     std::vector<Entry> sorted;
     sorted.reserve(entries.size());
-    std::string_view before;
-    for (const auto& [start, number] : order) {
-        const Entry& entry = entries[number];
-        if (entry.text == before) throw std::invalid_argument("pieces that are there twice");
-        before = entry.text;
-        if (entry.end.id >= 0) sorted.push_back(entry);
+    for (const auto& [start, number] : order) sorted.push_back(std::move(entries[number]));
+    std::vector<Range> ranges{{0, 0, sorted.size(), 0}};
+    std::vector<uint8_t> letters;
+    for (size_t i = 0; i < ranges.size(); ++i) {  // shorter texts first, which are looked up often
+        Range range = ranges[i];
+        const size_t texts = range.begin;
+        for (; range.begin < range.end && sorted[range.begin].text.size() == range.depth; ++range.begin) {
+            const Entry& entry = sorted[range.begin];
+            const bool repeated = range.begin > texts && entry.id != sorted[0].id;
+            if (repeated) throw std::invalid_argument("pieces that are there twice");
+            if (units_[range.node].score > kNoText) continue;
+            ids_[range.node] = entry.id;
+            units_[range.node].score = entry.score;
+        }
+        const auto letter = [&] { return static_cast<uint8_t>(sorted[range.begin].text[range.depth]); };
+        letters.clear();
+        const size_t first = ranges.size();
+        while (range.begin < range.end) {
+            const size_t begin = range.begin;
+            letters.push_back(letter());
+            while (range.begin < range.end && letter() == letters.back()) ++range.begin;
+            ranges.push_back({letters.back(), begin, range.begin, range.depth + 1});
+        }
+        if (!range.depth) continue;
+        add_children(range.node, letters);
+        for (size_t k = first; k < ranges.size(); ++k) ranges[k].node = child(range.node, letters[k - first]);
     }
-    const Builder builder(*this, sorted);
+}
+
+void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters) {
+    const auto first = static_cast<uint32_t>(units_.size());
+    uint32_t bits = 0;
+    for (const uint8_t letter : letters) bits |= 1u << letter % 32;
+    units_[node].first = first;
+    units_[node].children = bits;
+    units_.resize(first + count_bits(bits));
+    for (const uint8_t letter : letters) {
+        uint32_t unit = first + count_bits(bits & ((1u << letter % 32) - 1));
+        if (units_[unit].letter) {
+            while (units_[unit].next) unit += units_[unit].next;
+            units_[unit].next = static_cast<uint8_t>(units_.size() - unit);
+            unit = static_cast<uint32_t>(units_.size());
+            units_.emplace_back();
+        }
+        units_[unit].letter = letter;
+    }
+    ids_.resize(units_.size(), -1);
+}
+
+// Prepare the characters of the basic plane that become one character with letters.
+void Unigram::prepare_characters() {
+    const std::vector<uint8_t> marks = charsmap_.marks();
+    prepared_.assign(kBasicPlane, 0);
+    for (uint32_t code = 0; code < kBasicPlane; ++code) {
+        uint32_t character = lower_case_ ? Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)) : code;
+        if (character >= kBasicPlane || code == kCapitalDottedI) continue;
+        const uint8_t mark = marks[character];
+        if (mark & Charsmap::kReplaced) {
+            const std::string key = utf8(character);
+            int64_t length = 0;
+            const std::string_view text = charsmap_.longest(key.data(), key.data() + key.size(), length);
+            if (text.empty() || text == " " || text.size() > static_cast<size_t>(width_at(text.data()))) continue;
+            character = character_at(text.data(), width_at(text.data()));
+        }
+        const uint32_t bits = (mark & Charsmap::kBegins ? kBegins : 0) | (mark & Charsmap::kFollows ? kFollows : 0);
+        if (const uint32_t letters = alphabet_.letters(character)) prepared_[code] = letters | bits;
+    }
 }
 
 bool Unigram::segment(std::string_view word, Segmentation& result) const {
-    charsmap_.normalize(word, result.normal);
-    if (!search(result)) return false;
-    collect(result);
+    const size_t count = spell(word, result);
+    if (!search(result, count)) return false;
+    collect(result, count);
     return true;
+}
+
+// Write the letters of a word's normal form; return their number.
+size_t Unigram::spell(std::string_view word, Segmentation& result) const {
+    result.letters.resize(std::max(result.letters.size(), 2 * word.size() + 4));  // two letters per character
+    char* to = result.letters.data();
+    uint32_t before = 0;
+    const auto add = [&](uint32_t letters) {
+        *to++ = static_cast<char>(letters);
+        *to = static_cast<char>(letters >> 8);
+        to += *to != 0;
+    };
+    add(alphabet_.letters(kMetaCharacter));
+    for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
+        const int width = width_at(at);
+        const uint32_t prepared = width > 3 ? 0 : prepared_[character_at(at, width)];
+        if (!(prepared & kLetters) || (before << 1 & prepared & kFollows)) return spell_by_rules(word, result);
+        add(prepared & kLetters);
+        before = prepared;
+        at += width;
+    }
+    *to = 0;
+    return static_cast<size_t>(to - result.letters.data());
+}
+
+// As `spell`, for words with other characters and for all rules.
+size_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) const {
+    if (lower_case_) {
+        st_paragram::lower_case(word, result.cased);
+        word = result.cased;
+    }
+    charsmap_.normalize(word, result.normal);
+    alphabet_.spell(result.normal, result.letters, result.characters);
+    return result.letters.size();  // a string ends with 0
 }
 
 // The best path to the start of each character; ties go to the first path, which has the longest last piece. Scores are
 // integer multiples of a step, so that sums are exact.
-bool Unigram::search(Segmentation& result) const {
-    const char* const bytes = result.normal.data();
-    const auto size = static_cast<int32_t>(result.normal.size());
-    result.best.assign(result.normal.size() + 1, {0, -1, -1});
+bool Unigram::search(Segmentation& result, size_t count) const {
+    result.best.resize(std::max(result.best.size(), count + 1));
     Segmentation::Best* const best = result.best.data();
-    const auto offer = [&](int32_t from, int32_t to, int32_t score, int32_t id) {
-        if (best[to].from < 0 || score > best[to].score) best[to] = {score, from, id};
-    };
+    best[0].key = 0;
+    for (size_t i = 1; i <= count; ++i) best[i].key = INT64_MIN;
     int64_t lowest = 0;
-    result.peak = 0;
-    for (int32_t begin = 0; begin < size;) {
-        const int32_t score = best[begin].score;
-        const int32_t after = std::min(begin + width_of(static_cast<unsigned char>(bytes[begin])), size);
-        lowest = std::min<int64_t>(lowest, score);
-        result.peak = -lowest - unknown_score_;
-        if (result.peak > kMostCost) return false;
-        bool known = false;
-        uint32_t node = 0;
-        for (int32_t end = begin; end < size && trie_.step(node, static_cast<unsigned char>(bytes[end]));) {
-            ++end;
-            if (!trie_.ends(node)) continue;
-            offer(begin, end, score + trie_.end(node).score, trie_.end(node).id);
-            known |= end == after;
+    for (size_t begin = 0; begin < count; ++begin) {
+        const int64_t score = best[begin].key >> 32;
+        if (score < PieceTrie::kNoText / 2) continue;  // within a character
+        lowest = std::min(lowest, score);
+        if (-lowest - unknown_score_ > kMostCost) return false;
+        const auto* letter = reinterpret_cast<const uint8_t*>(result.letters.data()) + begin;
+        uint32_t node = *letter;
+        for (Segmentation::Best* end = best + begin + 1; node != PieceTrie::kNone; ++end) {
+            const int64_t key = (score + trie_.score(node)) * (int64_t{1} << 32) | ~static_cast<uint32_t>(begin);
+            const bool better = key > end->key;
+            end->key = better ? key : end->key;
+            end->node = better ? node : end->node;
+            node = trie_.child(node, *++letter);
         }
-        if (!known) offer(begin, after, score + unknown_score_, unknown_);
-        begin = after;
     }
-    result.cost = -static_cast<int64_t>(best[size].score);
-    result.peak = std::max(result.peak, result.cost);
+    result.cost = -(best[count].key >> 32);
+    result.peak = count ? std::max(-lowest - unknown_score_, result.cost) : 0;
     return true;
 }
 
 // The ids on the best path to the end; a run of unknown characters becomes one id, or the ids of its bytes.
-void Unigram::collect(Segmentation& result) const {
-    std::vector<int32_t>& ids = result.ids;
-    ids.clear();
+void Unigram::collect(Segmentation& result, size_t count) const {
+    constexpr size_t kMostBytes = 4;
+    result.memory.resize(std::max(result.memory.size(), kMostBytes * count + kIdsBehind));
+    int32_t *const behind = result.memory.data() + result.memory.size() - kIdsBehind, *to = behind;
+    size_t others = result.characters.size();
     bool was_unknown = false;
-    for (auto end = static_cast<int32_t>(result.normal.size()); end > 0;) {
-        const Segmentation::Best& last = result.best[static_cast<size_t>(end)];
-        const bool unknown = last.id == unknown_;
+    result.has_unknown = false;
+    for (size_t end = count; end > 0;) {
+        const Segmentation::Best& last = result.best[end];
+        end = ~static_cast<uint32_t>(last.key);
+        const int32_t id = trie_.id(last.node);
+        const bool unknown = id == unknown_;
         if (unknown && !byte_ids_.empty()) {
-            while (end > last.from) ids.push_back(byte_ids_[static_cast<unsigned char>(result.normal[--end])]);
+            const char* const letters = result.letters.data() + end;
+            const std::string text = utf8(*letters ? alphabet_.character(letters) : result.characters[--others]);
+            for (size_t i = text.size(); i > 0; --i) *--to = byte_ids_[static_cast<unsigned char>(text[i - 1])];
         } else if (!unknown || !was_unknown) {
-            ids.push_back(last.id);
+            *--to = id;
         }
+        result.has_unknown |= unknown && byte_ids_.empty();
         was_unknown = unknown;
-        end = last.from;
     }
-    std::reverse(ids.begin(), ids.end());
+    result.ids = to;
+    result.count = behind - to;
 }
 
 }  // namespace st_paragram

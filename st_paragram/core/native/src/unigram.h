@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace st_paragram {
@@ -12,12 +13,14 @@ enum class Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnus
 
 constexpr int kScoreBits = 10;                            // scores are multiples of 2^-kScoreBits
 constexpr std::string_view kMetaSymbol = "\xE2\x96\x81";  // stands for a space in sentencepiece
+constexpr uint32_t kMetaCharacter = 0x2581;
 constexpr uint32_t kCapitalSigma = 0x3A3;                 // its lower case depends on its neighbors
 
 // Bytes of the character that begins with this byte, in valid UTF-8.
 inline int width_of(unsigned char first) { return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 bool is_utf8(std::string_view text);
+std::string utf8(uint32_t character);
 
 // Write the lower case of a UTF-8 text without capital sigma, as `str.lower` of the running Python does. Python's
 // tables are read without the GIL, since they never change.
@@ -30,7 +33,6 @@ void lower_case(std::string_view text, std::string& result);
 class Charsmap {
 public:
     Charsmap() = default;
-
     // Read and check a model's table. Throws std::invalid_argument if rules could look beyond a space or leave a meta
     // symbol in a text, or if some version of sentencepiece might refuse the table or read it differently.
     explicit Charsmap(std::string_view bytes);
@@ -39,75 +41,131 @@ public:
     // no character is left.
     void normalize(std::string_view word, std::string& result) const;
 
+    // What the rules say about characters of the basic plane, as bits.
+    enum Mark : uint8_t { kReplaced = 1, kBegins = 2, kFollows = 4 };  // alone; as the first, the second of several
+    std::vector<uint8_t> marks() const;
+
+    // The replacement of the longest key at the start of a text, and the key's length; nullptr if there is no key.
+    const char* longest(const char* begin, const char* end, int64_t& length) const;
+
 private:
     static constexpr uint32_t kLeaf = 1u << 31;
     static uint32_t label(uint32_t unit) { return unit & (kLeaf | 0xFF); }
     static bool has_leaf(uint32_t unit) { return unit >> 8 & 1; }
     static uint32_t offset(uint32_t unit) { return unit >> 10 << (unit >> 6 & 8); }
 
+    // Units by the base of their parent, 0: none: the first, and for each unit the next with the same base.
+    struct Children {
+        std::vector<uint32_t> first, next;
+    };
+    Children children() const;
+    template <class Each>
+    void each_character(const Children& children, uint32_t node, Each each, uint32_t code = 0, int missing = 0) const;
     void check_units() const;
     void check_keys() const;
     void check_replacement(uint32_t leaf) const;
     bool child(uint32_t& node, unsigned char byte) const;
-    const char* longest(const char* begin, const char* end, int64_t& length) const;
 
     std::vector<uint32_t> units_;
     std::string replacements_;  // each followed by a zero byte
-    bool plain_[256] = {};      // ASCII characters that do not change unless a non-ASCII character follows
 };
 
-// A double-array trie: texts, each with an id and a score, found byte by byte.
-class PieceTrie {
+// The characters that occur in pieces, each as one or two letters, numbers from 1 to 255: the most frequent characters
+// as one. No other character's letters begin with it. 0: another character.
+class Alphabet {
 public:
-    struct End {
-        int32_t id = -1, score = 0;
-    };
-    struct Entry {
-        std::string_view text;
-        End end;
-    };
+    Alphabet() = default;
+    explicit Alphabet(std::string_view text);
 
-    PieceTrie() = default;
-
-    // Throws std::invalid_argument for repeated texts. An entry with a negative id is used only for this check.
-    explicit PieceTrie(const std::vector<Entry>& entries);
-
-    // Move from a node (initially 0) along a byte; false if no text continues with this byte.
-    bool step(uint32_t& node, unsigned char byte) const {
-        const uint32_t next = units_[node].base >> 1 ^ byte;
-        if (units_[next].parent != node) return false;
-        node = next;
-        return true;
+    // The first letter of a character, plus 256 times its second letter.
+    uint32_t letters(uint32_t character) const {
+        if (character < letters_.size()) return letters_[character];
+        const auto found = others_.find(character);
+        return found == others_.end() ? 0 : found->second;
     }
+    // The character whose letters begin here.
+    uint32_t character(const char* letters) const {
+        const auto first = static_cast<uint8_t>(letters[0]), second = static_cast<uint8_t>(letters[1]);
+        return characters_[first <= singles_ ? first : singles_ + 255u * (first - singles_ - 1) + second];
+    }
+    const std::vector<uint32_t>& characters() const { return characters_; }  // from 1, frequent characters first
 
-    // Whether a text ends at a node, and which text.
-    bool ends(uint32_t node) const { return units_[node].base & 1; }
-    const End& end(uint32_t node) const { return ends_[node]; }
+    // Write the letters of a text, and its characters with letter 0.
+    void spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const;
 
 private:
-    class Builder;
+    uint32_t singles_ = 0;           // characters of one letter
+    std::vector<uint32_t> letters_;  // of the basic plane
+    std::unordered_map<uint32_t, uint32_t> others_;
+    std::vector<uint32_t> characters_;
+};
 
-    // The child for a byte is the unit at base ^ byte, if this is its parent: base times 2, plus 1 if a text ends here.
-    // Whatever the base is, it leads to a unit: blocks of 256 are added as a whole.
-    struct Unit {
-        uint32_t base = 0, parent = 0xFFFFFFFF;
+// A trie without gaps: texts of letters, each with an id and a score.
+class PieceTrie {
+public:
+    struct Entry {
+        std::string text;
+        int32_t id, score;
     };
 
+    // The children of a node follow each other from `first`: one for each bit of `children`, in their order, where bit
+    // l % 32 stands for letter l; then the others with the same bits.
+    struct Unit {
+        uint32_t first = 0, children = 0;
+        int32_t score = kNoText;
+        uint8_t letter = 0;
+        uint8_t next = 0;  // how many units later another child of the same bit is; 0: there is none
+    };
+    static constexpr int32_t kNoText = -(1 << 30);  // score where no text ends, below all sums of scores
+    static constexpr uint32_t kNone = 0xFFFFFFFF;
+
+    PieceTrie() = default;
+    // The first entry, for letter 0, is the default of characters: others with its id count only for texts that have no
+    // other score. Throws std::invalid_argument for texts that are there twice.
+    explicit PieceTrie(std::vector<Entry> entries);
+
+    // The node after another node and a letter, or kNone. The node of a first letter has its number.
+    uint32_t child(uint32_t node, uint8_t letter) const {
+        const Unit& unit = units_[node];
+        const uint32_t bit = 1u << letter % 32;
+        if (!(unit.children & bit)) return kNone;
+        uint32_t child = unit.first + count_bits(unit.children & (bit - 1));
+        while (units_[child].letter != letter) {
+            if (!units_[child].next) return kNone;
+            child += units_[child].next;
+        }
+        return child;
+    }
+    int32_t score(uint32_t node) const { return units_[node].score; }
+    int32_t id(uint32_t node) const { return ids_[node]; }
+
+private:
+    static uint32_t count_bits(uint32_t x) {
+        x -= x >> 1 & 0x55555555;
+        x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+        return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
+    }
+    void add_children(uint32_t node, const std::vector<uint8_t>& letters);
+
     std::vector<Unit> units_;
-    std::vector<End> ends_;
+    std::vector<int32_t> ids_;
 };
 
 // The memory that a thread needs to segment words, and the result for the last word.
 struct Segmentation {
     struct Best {
-        int32_t score;  // of the best path to here
-        int32_t from;   // where its last piece begins; -1: no path yet
-        int32_t id;
+        int64_t key;    // of the best path to here: its score, and ~ where its last piece begins in the lower half
+        uint32_t node;  // of this piece
     };
 
-    std::string normal;
+    std::string cased, normal;
+    std::string letters;               // of the normal form, then 0
+    std::vector<uint32_t> characters;  // those with letter 0, in this order
     std::vector<Best> best;
-    std::vector<int32_t> ids;
+    std::vector<int32_t> memory;
+    int32_t* ids = nullptr;  // in `memory`
+    int64_t count = 0;
+    bool has_unknown = false;
     int64_t cost = 0;  // -1 times the score, in steps of 2^-kScoreBits
     int64_t peak = 0;  // the highest cost of any prefix of the word, followed by an unknown character
 };
@@ -116,13 +174,17 @@ class Unigram {
 public:
     // Read a ModelProto. Throws std::invalid_argument with a short reason if the model does not allow encoding word by
     // word (see st_paragram/core/tokenizers/sentencepiece.py), or if sentencepiece might refuse it.
-    explicit Unigram(std::string_view file);
+    // With lower_case, str.lower is applied to words first; words have no capital sigma then.
+    Unigram(std::string_view file, bool lower_case);
 
-    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost exceeds kMostCost at
-    // any point.
+    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does; kIdsBehind ids can be read after them.
+    // False if its cost exceeds kMostCost at any point.
     bool segment(std::string_view word, Segmentation& result) const;
 
     static constexpr int64_t kMostCost = int64_t{1} << (14 + kScoreBits);
+    static constexpr size_t kIdsBehind = 4;
+
+    bool lower_case() const { return lower_case_; }
 
     int32_t size() const { return static_cast<int32_t>(kinds_.size()); }
     int32_t unknown() const { return unknown_; }
@@ -133,16 +195,26 @@ public:
     }
 
 private:
-    bool search(Segmentation& result) const;
-    void collect(Segmentation& result) const;
+    // Letters, with bits that say which characters the normalization rules look at together: a rule may replace a
+    // character with kBegins and a following one with kFollows.
+    static constexpr uint32_t kLetters = 0xFFFF, kBegins = 1u << 30, kFollows = 1u << 31;
+
+    void prepare_characters();
+    size_t spell(std::string_view word, Segmentation& result) const;
+    size_t spell_by_rules(std::string_view word, Segmentation& result) const;
+    bool search(Segmentation& result, size_t count) const;
+    void collect(Segmentation& result, size_t count) const;
 
     std::string texts_;  // of all pieces
     std::vector<uint32_t> starts_;
     std::vector<Kind> kinds_;
+    bool lower_case_;
     int32_t unknown_ = -1, unknown_score_ = 0;
     std::vector<int32_t> byte_ids_;  // of 256 pieces, or none
     Charsmap charsmap_;
+    Alphabet alphabet_;
     PieceTrie trie_;
+    std::vector<uint32_t> prepared_;  // the letters that a character becomes, and bits; 0: see spell_by_rules
 };
 
 }  // namespace st_paragram

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 
 namespace st_paragram {
@@ -173,15 +172,12 @@ struct Model {
 
 }  // namespace
 
-Unigram::Unigram(std::string_view file) {
+Unigram::Unigram(std::string_view file, bool lower_case) : lower_case_(lower_case) {
     const Model model(file);
     charsmap_ = Charsmap(model.charsmap);
     const auto steps = [](float score) { return static_cast<int32_t>(std::ldexp(score, kScoreBits)); };
-    std::vector<PieceTrie::Entry> entries;  // pieces of words
-    std::set<std::string_view> others;
     float smallest = 0;
     if (model.byte_fallback) byte_ids_.assign(256, -1);
-    entries.reserve(model.pieces.size());
     for (const Piece& piece : model.pieces) {
         const int32_t id = size();
         starts_.push_back(static_cast<uint32_t>(texts_.size()));
@@ -190,16 +186,27 @@ Unigram::Unigram(std::string_view file) {
         if (piece.kind == Kind::kNormal) smallest = std::min(smallest, piece.score);
         if (piece.kind == Kind::kUnknown) unknown_ = id;
         if (piece.kind == Kind::kByte) byte_ids_[byte_of(piece.text)] = id;
-        if (piece.matched()) {
-            const bool used = piece.kind == Kind::kNormal;
-            entries.push_back({piece.text, {used ? id : -1, used ? steps(piece.score) : 0}});
-        } else {
-            refuse_if(!others.insert(piece.text).second, "pieces that are there twice");
-        }
     }
     starts_.push_back(static_cast<uint32_t>(texts_.size()));
     unknown_score_ = steps(smallest - kUnknownPenalty);
-    trie_ = PieceTrie(entries);
+    alphabet_ = Alphabet(texts_);
+    std::vector<PieceTrie::Entry> entries;
+    std::vector<uint32_t> others;  // none: all characters of pieces have letters
+    const auto add = [&](std::string_view text, int32_t id, int32_t score) {
+        entries.push_back({{}, id, score});
+        alphabet_.spell(text, entries.back().text, others);
+    };
+    add("", unknown_, unknown_score_);
+    for (size_t i = 0; i < model.pieces.size(); ++i) {
+        const bool used = kinds_[i] == Kind::kNormal;
+        add(piece(static_cast<int32_t>(i)), used ? static_cast<int32_t>(i) : -1,
+            used ? steps(model.pieces[i].score) : PieceTrie::kNoText);
+    }
+    for (size_t i = 1; i < alphabet_.characters().size(); ++i) {
+        add(utf8(alphabet_.characters()[i]), unknown_, unknown_score_);
+    }
+    trie_ = PieceTrie(std::move(entries));
+    prepare_characters();
 }
 
 Charsmap::Charsmap(std::string_view bytes) {
@@ -215,14 +222,43 @@ Charsmap::Charsmap(std::string_view bytes) {
     int64_t length = 0;
     longest(kMetaSymbol.data(), kMetaSymbol.data() + 3, length);
     refuse_if(length != 3, "normalization rules that leave the meta symbol in a text");
-    for (int byte = 0; byte < 128; ++byte) {
-        uint32_t node = 0;
-        plain_[byte] = !child(node, static_cast<unsigned char>(byte)) || !has_leaf(units_[node]);
-        for (int second = 0; node && second < 128; ++second) {
-            uint32_t below = node;
-            if (child(below, static_cast<unsigned char>(second))) plain_[byte] = false;
-        }
+}
+
+Charsmap::Children Charsmap::children() const {
+    Children result{std::vector<uint32_t>(units_.size(), 0), std::vector<uint32_t>(units_.size(), 0)};
+    for (uint32_t i = 1; i < units_.size(); ++i) {
+        if (units_[i] & kLeaf) continue;
+        uint32_t& head = result.first[i ^ label(units_[i])];
+        result.next[i] = head;
+        head = i;
     }
+    return result;
+}
+
+// Call each(node, character) for each character that keys have after a node.
+template <class Each>
+void Charsmap::each_character(const Children& children, uint32_t node, Each each, uint32_t code, int missing) const {
+    for (uint32_t i = children.first[node ^ offset(units_[node])]; i; i = children.next[i]) {
+        const auto byte = static_cast<unsigned char>(units_[i]);
+        const int rest = missing ? missing - 1 : width_of(byte) - 1;
+        const uint32_t bits = missing ? byte & 0x3F : rest ? byte & (0x3Fu >> rest) : byte;
+        if (rest) each_character(children, i, each, code << 6 | bits, rest);
+        else each(i, code << 6 | bits);
+    }
+}
+
+std::vector<uint8_t> Charsmap::marks() const {
+    std::vector<uint8_t> result(1 << 16);
+    const Children children = this->children();
+    each_character(children, 0, [&](uint32_t node, uint32_t first) {
+        if (first >= result.size()) return;
+        if (has_leaf(units_[node])) result[first] |= kReplaced;
+        each_character(children, node, [&](uint32_t, uint32_t second) {
+            result[first] |= kBegins;
+            if (second < result.size()) result[second] |= kFollows;
+        });
+    });
+    return result;
 }
 
 // The check that sentencepiece makes when it loads a table (since 0.2.2): no child is outside the units.
@@ -248,19 +284,13 @@ void Charsmap::check_keys() const {
         int missing;
     };
     const size_t size = units_.size();
-    std::vector<uint32_t> first(size, 0), next(size, 0);  // units by the base of their parent; 0: none
-    for (uint32_t i = 1; i < size; ++i) {
-        if (units_[i] & kLeaf) continue;
-        uint32_t& head = first[i ^ label(units_[i])];
-        next[i] = head;
-        head = i;
-    }
+    const Children children = this->children();
     std::vector<uint8_t> reached(4 * size, 0);  // by the longest keys so far
     std::vector<Place> places{{0, 0}}, longer;
     for (int length = 1; !places.empty(); ++length) {
         refuse_if(length > kLongestKey + 1, kDamagedRules);
         for (const Place place : places) {
-            for (uint32_t i = first[place.node ^ offset(units_[place.node])]; i; i = next[i]) {
+            for (uint32_t i = children.first[place.node ^ offset(units_[place.node])]; i; i = children.next[i]) {
                 const auto byte = static_cast<unsigned char>(units_[i]);
                 const bool continues = (byte & 0xC0) == 0x80;
                 refuse_if(!byte || continues != (place.missing > 0), kDamagedRules);

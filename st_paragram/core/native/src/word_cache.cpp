@@ -24,8 +24,8 @@ constexpr int64_t kMostPeak = int64_t{1} << (12 + kScoreBits);  // of a word in 
 // forked process, which had the GIL, gets a consistent table (and creates a new lock).
 class WordCache {
 public:
-    WordCache(std::shared_ptr<const Unigram> model_, bool lower_case_, int64_t limit_)
-        : model(std::move(model_)), lower_case(lower_case_), limit(limit_), table(limit_) {
+    WordCache(std::shared_ptr<const Unigram> model_, int64_t limit_)
+        : model(std::move(model_)), limit(limit_), table(limit_) {
         if (limit < 0 || limit > kMostBytes) throw std::invalid_argument("limit is not in 0 .. 2^34 bytes");
     }
 
@@ -39,7 +39,6 @@ public:
     }
 
     const std::shared_ptr<const Unigram> model;
-    const bool lower_case;
     const int64_t limit;
     WordTable table;
 
@@ -91,7 +90,6 @@ private:
 struct alignas(64) Worker {
     Ids ids;
     std::unique_ptr<WordTable> words;
-    std::string cased;
     Segmentation segmentation;
 };
 
@@ -160,7 +158,7 @@ private:
             texts_.push_back({reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), PyUnicode_GET_LENGTH(text)});
         } else {
             const bool wide = PyUnicode_KIND(text) != PyUnicode_1BYTE_KIND;
-            if (cache_.lower_case && wide &&
+            if (cache_.model->lower_case() && wide &&
                 PyUnicode_FindChar(text, kCapitalSigma, 0, PyUnicode_GET_LENGTH(text), 1) >= 0) {
                 holder = holder.attr("lower")();
             }
@@ -244,17 +242,10 @@ private:
     }
 
     Found segment(const Word& word, Worker& worker) const {
-        std::string_view text(word.bytes, static_cast<size_t>(word.length));
-        if (cache_.lower_case) {
-            lower_case(text, worker.cased);
-            text = worker.cased;
-        }
         Segmentation& found = worker.segmentation;
+        const std::string_view text(word.bytes, static_cast<size_t>(word.length));
         if (!cache_.model->segment(text, found)) return {nullptr, 0, false, kNeverCached, kNeverCached};
-        const auto count = static_cast<int64_t>(found.ids.size());
-        const bool has_unknown = std::find(found.ids.begin(), found.ids.end(), unknown_) != found.ids.end();
-        found.ids.resize(found.ids.size() + kAtOnce);
-        return {found.ids.data(), count, has_unknown, found.cost, found.peak};
+        return {found.ids, found.count, found.has_unknown, found.cost, found.peak};
     }
 
     WordCache& cache_;
@@ -283,16 +274,17 @@ py::object piece(const Unigram& model, int64_t id) {
 void bind_word_cache(py::module_& module) {
     using namespace py::literals;
     py::class_<Unigram, std::shared_ptr<Unigram>>(module, "Unigram", "A sentencepiece model, for words one by one.")
-        .def(py::init([](const py::bytes& file) { return std::make_shared<Unigram>(std::string_view(file)); }), "file"_a,
-             "Read a serialized ModelProto. Raises ValueError, with a reason in a few words, if sentencepiece is needed.")
+        .def(py::init([](const py::bytes& file, bool lower_case) {
+                 return std::make_shared<Unigram>(std::string_view(file), lower_case);
+             }),
+             "file"_a, "lower_case"_a,
+             "Read a serialized ModelProto. Raises ValueError, with a reason in a few words, if sentencepiece is needed. "
+             "lower_case: apply str.lower to words first.")
         .def("__len__", &Unigram::size)
         .def_property_readonly("unknown", &Unigram::unknown)
         .def("piece", &piece, "id"_a, "The text of a piece; None for unknown, control and unused pieces.");
     py::class_<WordCache>(module, "WordCache", "Pieces of words.")
-        .def(py::init([](std::shared_ptr<Unigram> model, bool lower_case, int64_t limit) {
-                 return std::make_unique<WordCache>(std::move(model), lower_case, limit);
-             }),
-             "model"_a.none(false), "lower_case"_a, "limit"_a, "lower_case: apply str.lower first; limit: bytes.")
+        .def(py::init<std::shared_ptr<Unigram>, int64_t>(), "model"_a.none(false), "limit"_a, "limit: bytes.")
         .def("__len__", [](const WordCache& cache) { return cache.table.words(); })
         .def_property_readonly("bytes", [](const WordCache& cache) { return cache.table.bytes(); });
     module.def("lower_case", [](const std::string& text) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #if defined(_MSC_VER)
@@ -100,8 +99,8 @@ struct Record {
     }
 };
 
-// Open addressing with linear probing, at most half full. A slot holds the upper half of a word's hash and the index of
-// its record, plus 1; an empty slot is 0.
+// Open addressing with linear probing, at most half full. A slot holds the upper half of a word's hash, which also says
+// where its slot is, and the index of its record, plus 1; an empty slot is 0.
 class WordTable {
 public:
     // About `limit` bytes in total: a quarter for the slots, the rest for the records.
@@ -115,7 +114,7 @@ public:
 
     Record find(const Word& word) const {
         const uint64_t mask = slots_.size() - 1;
-        for (uint64_t i = word.hash & mask;; i = (i + 1) & mask) {
+        for (uint64_t i = word.hash >> 32 & mask;; i = (i + 1) & mask) {
             const uint64_t slot = slots_[i];
             if (!slot) return {};
             if (slot >> 32 == word.hash >> 32) {
@@ -126,49 +125,32 @@ public:
     }
 
     // Prefetch the memory of a word before `find` is called: first its slot, then its record.
-    void prefetch_slot(const Word& word) const { ST_PREFETCH(&slots_[word.hash & (slots_.size() - 1)]); }
+    void prefetch_slot(const Word& word) const { ST_PREFETCH(&slots_[word.hash >> 32 & (slots_.size() - 1)]); }
     void prefetch_record(const Word& word) const {
-        const uint64_t slot = slots_[word.hash & (slots_.size() - 1)];
+        const uint64_t slot = slots_[word.hash >> 32 & (slots_.size() - 1)];
         if (slot) ST_PREFETCH(records_.data() + (slot & 0xFFFFFFFF) - 1);
     }
 
     // Add a word that is not in the table; a full table is emptied first. If memory is missing, nothing changes.
     void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
         const uint64_t numbers = Record::numbers_of(word.length, count), text = numbers - 2 - count;
-        if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
-        make_room(used_ + numbers);
-        if (2 * (words_ + 1) > slots_.size()) grow();
-        uint32_t* record = records_.data() + used_;
+        uint32_t* record = append(word.hash, numbers);
         record[0] = static_cast<uint32_t>(word.length) | count << 16 | static_cast<uint32_t>(has_unknown) << 31;
         record[1] = cost;
         if (count) std::memcpy(record + 2, ids, 4 * count);
-        std::memset(record + 2 + count, 0, 4 * text);
-        std::memcpy(record + 2 + count, word.bytes, static_cast<size_t>(word.length));
-        put(slots_, word.hash, used_);
-        used_ += numbers;
-        ++words_;
-    }
-
-    // Call each(word, record) for every word.
-    template <class Each>
-    void each(Each&& each) const {
-        for (uint64_t at = 0; at < used_;) {
-            const Record record{records_.data() + at};
-            each(read_word(record.bytes(), record.bytes() + record.length()), record);
-            at += record.numbers();
-        }
+        record[numbers - 2] = record[numbers - 1] = 0;
+        std::memcpy(record + numbers - text, word.bytes, static_cast<size_t>(word.length));
     }
 
     // Add the words of another table that are missing from this table.
     void add_all(const WordTable& other) {
-        constexpr size_t kAhead = 16;  // words whose slots are being prefetched
-        std::vector<std::pair<Word, Record>> words;
-        words.reserve(other.words_);
-        other.each([&](const Word& word, const Record& record) { words.emplace_back(word, record); });
-        for (size_t i = 0; i < words.size(); ++i) {
-            if (i + kAhead < words.size()) prefetch_slot(words[i + kAhead].first);
-            const auto& [word, record] = words[i];
-            if (!find(word).at) add(word, record.ids(), record.pieces(), record.has_unknown(), record.cost());
+        while (2 * (words_ + other.words_) > slots_.size() && words_ + other.words_ <= most_words_) grow();
+        for (uint64_t at = 0; at < other.used_;) {
+            const Record record{other.records_.data() + at};
+            const Word word = read_word(record.bytes(), record.bytes() + record.length());
+            const uint64_t numbers = record.numbers();
+            if (!find(word).at) std::memcpy(append(word.hash, numbers), record.at, 4 * numbers);
+            at += numbers;
         }
     }
 
@@ -183,9 +165,21 @@ public:
 private:
     static void put(std::vector<uint64_t>& slots, uint64_t hash, uint64_t place) {
         const uint64_t mask = slots.size() - 1;
-        uint64_t i = hash & mask;
+        uint64_t i = hash >> 32 & mask;
         while (slots[i]) i = (i + 1) & mask;
         slots[i] = hash >> 32 << 32 | (place + 1);
+    }
+
+    // Space for the record of a word that is not in the table.
+    uint32_t* append(uint64_t hash, uint64_t numbers) {
+        if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
+        make_room(used_ + numbers);
+        if (2 * (words_ + 1) > slots_.size()) grow();
+        put(slots_, hash, used_);
+        uint32_t* const record = records_.data() + used_;
+        used_ += numbers;
+        ++words_;
+        return record;
     }
 
     void make_room(uint64_t used) {
@@ -197,11 +191,9 @@ private:
 
     void grow() {
         std::vector<uint64_t> slots(slots_.size() * 2, 0);
-        uint64_t place = 0;
-        each([&](const Word& word, const Record& record) {
-            put(slots, word.hash, place);
-            place += record.numbers();
-        });
+        for (const uint64_t slot : slots_) {
+            if (slot) put(slots, slot, (slot & 0xFFFFFFFF) - 1);
+        }
         slots_.swap(slots);
     }
 
