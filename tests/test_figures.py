@@ -32,7 +32,7 @@ TABLES = [
             "NTREX, 34 languages": "NTREX, 34 languages",
             "FLORES devtest": "FLORES",
             "STS 2012-2016": "Spearman STS 2012-2016",
-            "Pearson, papers' protocol": "Pearson STS 2012-2016",
+            "the same, Pearson": "Pearson STS 2012-2016",
             "STS 2017 es-en": "Spearman es-en",
             "ar-en": "Spearman ar-en",
         },
