@@ -67,7 +67,7 @@ DOWNLOADS = {
 #: Suffixes of ZIP archives in packages that are read like folders.
 ARCHIVES = (".ja", ".xpi")
 #: Suffixes of formats that have the English text, too.
-BILINGUAL = (".gz", ".mo", ".po", ".txt", ".xliff", ".zip")
+BILINGUAL = (".conllu", ".gz", ".lang", ".mo", ".po", ".txt", ".xliff", ".zip")
 
 
 class Repository(NamedTuple):
@@ -200,7 +200,9 @@ def origins_of(
     pattern = source.get("repositories")
     if not pattern:
         return [(origin, origin) for origin in origins]
-    codes = [code for variants in CODES[language] for code in variants]
+    codes = _listed(source.get("codes", {}).get(language, [])) + [
+        code for variants in CODES[language] for code in variants
+    ]
     names = {pattern.replace("{lang}", code).lower() for code in codes}
     return [(origins[0], origin) for origin in origins if origin.name.lower() in names]
 

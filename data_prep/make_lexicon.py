@@ -23,7 +23,8 @@ from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import TextError
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 
-_SCRIPTS = {"ar": r"[\u0621-\u0652]", "ru": r"[\u0400-\u04ff]"}  # their text also has English words
+# Letters of languages whose text also has English words.
+_SCRIPTS = {"ar": r"[\u0621-\u0652]", "ko": r"[\uac00-\ud7a3]", "ru": r"[\u0400-\u04ff]"}
 _LETTER = r"[^\W\d_]"
 
 

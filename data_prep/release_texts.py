@@ -17,13 +17,17 @@ recipes/release.yaml describes the sources:
   The English files are in the first repository of `from`;
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
   es-MX]};
-- `tokenized: true` removes the spaces of tokenizers.
+- `languages` limits the languages that are read;
+- `tokenized: true` removes the spaces of tokenizers;
+- `coverage: 0.9` leaves out documents in which fewer of the lines have a translation, such as old
+  versions.
 Word lists (`words: true`) are the work of release_words.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, files with a text or a pair per line, and the lines of
-Markdown, HTML and Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a
-translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, Mozilla's .lang, USFM, CoNLL-U with English translations,
+files with a text or a pair per line, and the lines of Markdown, HTML and Mallard, which are
+aligned. A pair is kept if it has 3 to 60 English words, a translation in the right script, no
+placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -90,6 +94,19 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     if suffix == ".txt":
         columns = [line.split("\t") for line in data.decode().split("\n") if "\t" in line]
         return {str(row): (first, second) for row, (first, second, *_) in enumerate(columns)}
+    if suffix == ".lang":
+        lines = re.findall(r"^;(.*)\r?\n(.*?)(?: \{ok\})?\r?$", data.decode(), re.M)
+        return {str(row): pair for row, pair in enumerate(lines)}
+    if suffix == ".conllu":
+        blocks = data.decode().split("\n\n")
+        sentences = [dict(re.findall("^# (.*?) = (.*)$", block, re.M)) for block in blocks]
+        return {
+            str(row): (each["text_en"], each["text"])
+            for row, each in enumerate(sentences)
+            if "text_en" in each
+        }
+    if suffix == ".usfm":
+        return {key: ("", text) for key, text in verses(data.decode("utf-8-sig"))}
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -143,6 +160,23 @@ def packed_texts(data: bytes) -> Iterator[Pair]:
     entries = list(struct.iter_unpack("<HI", data[12 : 12 + 6 * (count + 1)]))
     for (number, start), (_, end) in pairwise(entries):
         yield str(number), data[start:end].decode("utf-8", "replace")
+
+
+def verses(text: str) -> Iterator[Pair]:
+    """Return the verses of a book in USFM by chapter and number, without notes, headings and marks.
+
+    A verse such as "3-4" is left out, since it is two in other translations.
+    """
+    notes = r"\\(f|x|fe)\s.*?\\\1\*|^\\(?:s|ms|mr|r|d|sp|rem|qa)\d?[ \t][^\n]*"
+    text = re.sub(notes, "", text, flags=re.S | re.M)
+    text = re.sub(r"(\\\+?w [^|\\]*)\|[^\\]*", r"\1", text)
+    for chapter in re.split(r"^\\c\s+", text, flags=re.M)[1:]:
+        number = chapter.split(maxsplit=1)[0]
+        for verse in re.split(r"\\v\s+", chapter)[1:]:
+            name, _, content = verse.partition(" ")
+            if name.isdecimal():
+                content = re.sub(r"\\\+?[a-z]+\d?\*?", " ", content)
+                yield f"{number}:{name}", " ".join(content.split())
 
 
 def flattened(values: Any, key: str = "") -> Iterator[Pair]:
@@ -215,13 +249,26 @@ def markup_lines(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def document_pairs(path: str, english: str, other: str) -> list[Pair]:
-    """Align the lines of two documents, which may lack lines, by their kinds and lengths."""
-    lines = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
-    first, second = lines(english), lines(other)
+def document_pairs(path: str, english: str, other: str, coverage: float = 0) -> list[Pair]:
+    """Align the lines of two documents, which may lack lines, by their kinds and lengths; no pairs
+    if fewer than a part of the lines are aligned.
+
+    Storybooks have a mark of Markdown between their pages; those with as many pages are aligned by
+    page, and others left out. The last page has the license of the story, which must be open.
+    """
+    pages = [re.split(r"^##[ \t]*$", text, flags=re.M) for text in (english, other)]
+    if len(pages[0]) > 3:
+        if len(pages[0]) != len(pages[1]) or "BY-NC" in pages[0][-1] + pages[1][-1]:
+            return []
+        return [pair for page in zip(*pages, strict=True) for pair in sentence_pairs(*page)]
+    read = markdown_lines if Path(path).suffix in (".md", ".mdx") else markup_lines
+    first, second = read(english), read(other)
+    least = coverage * (len(first) + len(second)) / 2
+    if min(len(first), len(second)) < least:
+        return []
     ratio = (1 + sum(len(text) for _, text in second)) / (1 + sum(len(text) for _, text in first))
-    pairs = []
-    for row, column in align(first, second, ratio):
+    pairs, lines = [], align(first, second, ratio)
+    for row, column in lines if len(lines) >= least else []:
         pairs += sentence_pairs(first[row][1], second[column][1])
     return pairs
 
@@ -298,6 +345,9 @@ def sentence_pairs(english: str, other: str) -> list[Pair]:
 MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     # roles and links of reStructuredText
     (r":\w[\w:+-]*:`[~!]*([^`<]*?)(?:\s*<[^`]*>)?`|`([^`<]+?)\s*<[^`]*>`_+", r"\1\2"),
+    # links of MDN, {{domxref("Node")}} and {{domxref("Node.nodeName", "the name")}}
+    (r"\{\{\s*\w+\([\"'][^\"']*[\"'],\s*[\"']([^\"']+)[\"'][^{}]*\)\s*\}\}", r"\1"),
+    (r"\{\{\s*\w+\([\"']([^\"']*)[\"'][^{}]*\)\s*\}\}", r"\1"),
     (r"<br ?/?>|<!--.*?-->", " "),
     (r"</?[a-zA-Z][^<>]*>", ""),
     (r"\[![A-Z]+\s*(?:\[[^\]]*\](?:\([^)]*\))?)?[^\[\]]*\]", ""),  # [!NOTE], [!INCLUDE[a](b)]
@@ -306,7 +356,7 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),
     (r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1"),  # links of wikis
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
-    (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
+    (r"^\s*(?:[-*+•:]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
     # shortcuts of menus, invisible characters
     (r"\([&~]\w\)|(?<!\w)&(?=\w)|~(?=[^\W\d])|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
@@ -392,7 +442,8 @@ def origin_pairs(
             continue
         if Path(path).suffix in DOCUMENTS:
             texts = (english_files[english_path], other_files[path])
-            yield from document_pairs(path, *(text.decode("utf-8", "replace") for text in texts))
+            decoded = [text.decode("utf-8", "replace") for text in texts]
+            yield from document_pairs(path, *decoded, coverage=source.get("coverage", 0))
         else:
             units = {}
             if english_path:
@@ -500,7 +551,10 @@ def main() -> int:
         write_rows(
             arguments.texts,
             name,
-            {each: source_pairs(source, each, origins[name]) for each in LANGUAGES},
+            {
+                language: source_pairs(source, language, origins[name])
+                for language in source.get("languages", LANGUAGES)
+            },
         )
     return 0
 

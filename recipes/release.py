@@ -39,13 +39,9 @@ from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.character_map import with_rules
-from st_paragram.core.tokenizers.characters import (
-    ARABIC,
-    CHARACTERS,
-    look_alikes,
-    simplified_characters,
-)
+from st_paragram.core.tokenizers.characters import ARABIC, CHARACTERS, simplified_characters
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.spelling import spelling_rules
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
@@ -70,7 +66,7 @@ KEYS = {
     "pack",
     "license",
     "rules",
-    "characters",
+    "spelling",
 }
 
 #: Sentences of the cards.
@@ -81,7 +77,11 @@ ARABIC_AND_CHINESE = (
 OTHER_CHARACTERS = (
     "Invisible characters are left out, and decimal digits of all scripts are read as 0 to 9."
 )
-LATIN_LOOK_ALIKES = "Latin a, e, j and o next to a Cyrillic letter are read as Cyrillic."
+SPELLINGS = (
+    "Spellings that writers exchange are read as one: quotation marks and dashes, letters of"
+    " Romanian, Russian and Urdu, vowel points of Hebrew, joined letters of Malayalam and"
+    " Devanagari, tone marks of Vietnamese, and Latin letters in Cyrillic words."
+)
 
 
 def source_of(path: str | Path) -> str:
@@ -124,7 +124,7 @@ def texts_of(
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
     """Return the rules that a vocabulary is trained with: Arabic letters, traditional Chinese, and
-    with `characters` those of `CHARACTERS` and Latin letters in Cyrillic words.
+    with `spelling` those of `CHARACTERS` and of spellings that writers exchange.
     """
     if not model.get("rules"):
         return {}
@@ -134,7 +134,7 @@ def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str,
             " Unihan_Variants.txt"
         )
     rules = ARABIC | simplified_characters(unihan)
-    return rules | CHARACTERS | look_alikes() if model.get("characters") else rules
+    return rules | CHARACTERS | spelling_rules() if model.get("spelling") else rules
 
 
 def word_rows(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -193,9 +193,12 @@ def vocabulary_with_rules(
                 # each sentence has the same chance to stay
                 elif (place := rng.randrange(seen[code])) < most:
                     sample[code][place] = sentence
-    table = str.maketrans({source: target for source, target in rules.items() if len(source) == 1})
+    small = train_vocabulary(["a b c"], size=8, characters={})
+    normalizer = SentencePieceTokenizer(with_rules(small, rules)).processor
     sentences = (
-        sentence.lower().translate(table) for code in sorted(sample) for sentence in sample[code]
+        normalizer.normalize(sentence.lower()).replace("\u2581", " ")  # its mark for spaces
+        for code in sorted(sample)
+        for sentence in sample[code]
     )
     content = train_vocabulary(
         sentences,
@@ -307,10 +310,10 @@ def describe(
         else f"A smaller copy of {original}: its first dimensions, rounded."
     )
     reads = ARABIC_AND_CHINESE if model.get("rules") else ""
-    if copy or not reads or model.get("characters"):
+    if copy or not reads or model.get("spelling"):
         reads = f"{reads} {OTHER_CHARACTERS}".strip()
-    if model.get("characters"):
-        reads = f"{reads} {LATIN_LOOK_ALIKES}"
+    if model.get("spelling"):
+        reads = f"{reads} {SPELLINGS}"
     card = replace(
         card,
         summary=blocks(card.summary, copy, reads),
@@ -402,7 +405,7 @@ def main() -> int:
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
                 embedding = cast("TokenEmbedding", whole[0])
                 tokenizer = embedding.tokenizer
-                if model.get("rules") and not model.get("characters"):
+                if model.get("rules") and not model.get("spelling"):
                     embedding.tokenizer = with_characters(tokenizer)
                 st_paragram.save(
                     whole, output, dtype=copy["dtype"], training=read_training_record(folder)

@@ -28,6 +28,7 @@ DESCRIPTION = {
             "languages": ["en", "es"],
             "config": "small",
             "rules": True,
+            "spelling": True,
             "caps": {"theirs": 150},
             "settings": SETTINGS,
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
@@ -127,6 +128,7 @@ def test_models_are_trained_packed_and_described_once(capsys):
     assert opened.tokenizer == first.tokenizer
     rules = rules_of(first.tokenizer.content)
     assert (rules["أ"], rules["國"], rules["ﬁ"]) == ("ا", "国", "fi")
+    assert (rules["ș"], rules["٣"]) == ("ş", "3") and "Spellings that writers" in card.text
     assert torch.allclose(opened.embedding.weight, first.embedding.weight, atol=1e-6)
 
     before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()}

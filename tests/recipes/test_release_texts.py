@@ -157,6 +157,8 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
         ("It was 20 years old then.", "Tenía 20 años entonces."),
         ("an item", "un elemento"),
     ]
+    assert release_texts.document_pairs("read.md", english, spanish, coverage=0.8) == pairs
+    assert not release_texts.document_pairs("read.md", english, spanish, coverage=0.9)
 
 
 def test_each_language_has_a_repository(tmp_path):
@@ -209,6 +211,12 @@ def test_formats_without_a_reader_in_translate_toolkit():
     assert release_texts.read_units("fin.txt", b"Go.\tMene.\tby me\n", "fi") == {
         "0": ("Go.", "Mene.")
     }
+    assert release_texts.read_units("a.lang", b"## x ##\n# c\n;Go on\nWeiter {ok}\n", "de") == {
+        "0": ("Go on", "Weiter")
+    }
+    treebank = b"# text = Hei\n1\tHei\n\n# text = Mene\n# text_en = Go.\n1\tMene\n\n"
+    assert release_texts.read_units("fi.conllu", treebank, "fi") == {"1": ("Go.", "Mene")}
+    assert release_texts.clean('A {{domxref("A.b", "b")}} of {{jsxref("C")}}') == "A b of C"
     assert release_texts.read_units("train.ja", "a b\n猫".encode(), "ja") == {
         "0": ("", "a b"),
         "1": ("", "猫"),
@@ -295,4 +303,24 @@ def test_words_of_dictionaries_wordnets_and_names(tmp_path):
         ],
         "es/wiktionary": ["house\tcasa", "house\tmorada"],
         "zh/cc_cedict": ["cat\t猫"],
+    }
+
+
+def test_stories_are_aligned_by_page_and_verses_by_number():
+    english = "##\nA cat sat.\n##\nIt ran.\n##\nThe end.\n##\n* License: [CC-BY]\n"
+    swahili = "##\nPaka aliketi.\n##\nAlikimbia.\n##\nMwisho.\n##\n* License: [CC-BY]\n"
+    pairs = release_texts.document_pairs("0001_cat.md", english, swahili)
+    stripped = [(one.strip(), other.strip()) for one, other in pairs]
+    assert stripped[1:3] == [("A cat sat.", "Paka aliketi."), ("It ran.", "Alikimbia.")]
+    closed = swahili.replace("[CC-BY]", "[CC-BY-NC]")
+    assert release_texts.document_pairs("0001_cat.md", english, closed) == []
+    assert release_texts.document_pairs("0001_cat.md", english, swahili + "##\nMore.\n") == []
+
+    book = (
+        '\\id GEN\n\\c 1\n\\s1 A heading\n\\v 1 In the \\w beginning|x="1"\\w* God\n\\q made it.'
+        "\\f + \\ft A note.\\f*\n\\v 2-3 Two verses.\n\\c 2\n\\v 1 And then.\n"
+    )
+    assert release_texts.read_units("01-GEN.usfm", book.encode(), "en") == {
+        "1:1": ("", "In the beginning God made it."),
+        "2:1": ("", "And then."),
     }

@@ -11,7 +11,6 @@ scripts of India, but writers often omit them.
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 from st_paragram.errors import TextError
@@ -88,28 +87,6 @@ ARABIC: dict[str, str] = {
     "ؤ": "و",
     "ئ": "ي",
 }
-
-#: Latin letters that look like Cyrillic ones. Serbian text whose alphabet was converted often keeps
-#: some of them inside its words.
-_LOOK_ALIKES = {"a": "а", "e": "е", "j": "ј", "o": "о"}
-_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяђєіїјљњћўџґ"
-
-
-def look_alikes() -> dict[str, str]:
-    """Return rules that read Latin letters in Cyrillic words as the letters that they look like.
-
-    A rule has a Cyrillic letter with up to two Latin a, e, j or o on each side, in lower case.
-    """
-    sides = [""]
-    for length in (1, 2):
-        sides += map("".join, product(_LOOK_ALIKES, repeat=length))
-    table = str.maketrans(_LOOK_ALIKES)
-    rules = {}
-    for before, letter, after in product(sides, _CYRILLIC, sides):
-        if before or after:
-            word = before + letter + after
-            rules[word] = word.translate(table)
-    return rules
 
 
 def simplified_characters(path: str | Path) -> dict[str, str]:

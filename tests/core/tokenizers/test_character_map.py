@@ -6,7 +6,7 @@ import pytest
 
 from st_paragram import Encoder
 from st_paragram.core.tokenizers.character_map import rules_of, with_rules
-from st_paragram.core.tokenizers.characters import CHARACTERS, look_alikes, simplified_characters
+from st_paragram.core.tokenizers.characters import CHARACTERS, simplified_characters
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import TextError
@@ -54,15 +54,6 @@ def test_new_rules_replace_others_and_apply_to_their_results(vocabulary):
     assert (rules["\u200b"], rules["\ufe8d"]) == ("x", "a")  # the second is a form of alef
     assert rules_of(with_rules(content, {"a": "b"}))["\ufe8d"] == "b"
     assert with_rules(content, {}) == content
-
-
-def test_latin_letters_in_cyrillic_words_are_read_as_cyrillic(vocabulary):
-    content = with_rules(vocabulary.content, look_alikes())
-    rules, processor = rules_of(content), SentencePieceTokenizer(content).processor
-    assert rules["вo"] == "во" and rules["e\N{COMBINING ACUTE ACCENT}"] == "é"
-    mixed = "кao oвo jeдaн Eвeрeст eвeрeст jao window-у ja je"
-    plain = "као ово један Eверест еверест jao window-у ja je"
-    assert processor.normalize(mixed).replace("▁", " ").strip() == plain
 
 
 def test_a_letter_with_marks_follows_the_letter_that_it_is_read_as(vocabulary):
