@@ -61,7 +61,7 @@ def same_english(texts: dict[str, str], folder: Path) -> dict[str, Path]:
 
 
 def overlap(english: BilingualTokenizer, language: str) -> float:
-    """Return the share of English pieces that are also pieces of the language."""
+    """Return the share of English tokens that are also tokens of the language."""
     first, second = (
         {each.piece(row) for row in range(len(each))}
         for each in (english, english.in_language(language))
@@ -119,7 +119,7 @@ def main() -> int:
         help="rows `LANG TAB distance from English`, such as those of URIEL",
     )
     add("--seeds", nargs="+", type=int, default=[1, 2, 3], help="(%(default)s)")
-    add("--vocab-size", default=4000, help="pieces per language (%(default)s; the paper: 20000)")
+    add("--vocab-size", default=4000, help="tokens per language (%(default)s; the paper: 20,000)")
     add("--epochs", default=20, help="(%(default)s)")
     arguments = parser.parse_args()
     if not any(arguments.data.glob("sts201[2-6]/*.tsv")):

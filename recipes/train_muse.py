@@ -35,7 +35,7 @@ def main() -> int:
     add("--config", help="muse_small (default), muse_cnn, muse_transformer, or a YAML file")
     settings = parser.add_argument_group("settings", argument_default=argparse.SUPPRESS)
     settings.add_argument("--architecture", choices=("cnn", "transformer"), help="kind of encoder")
-    settings.add_argument("--init", help="averaging model whose embeddings of pieces start it")
+    settings.add_argument("--init", help="averaging model whose embeddings of tokens start it")
     settings.add_argument("--dim", type=int, help="dimensions of an embedding")
     settings.add_argument("--batch-size", type=int, help="pairs per batch")
     settings.add_argument("--steps", type=int, help="number of updates")
@@ -57,7 +57,7 @@ def main() -> int:
     folders = {"qa": options.qa, "response": options.responses, "nli": options.nli}
     tasks = {task: folder for task, folder in folders.items() if folder}
 
-    # The whole run: the mean of piece embeddings and a network, with towers for questions and
+    # The whole run: the mean of token embeddings and a network, with towers for questions and
     # answers. Settings replace those of the configuration.
     run = st_paragram.TrainingRun(
         language=language,

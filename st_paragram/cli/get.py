@@ -20,7 +20,7 @@ from st_paragram.errors import SettingsError
 DESCRIPTION = (
     f"Write a model included in st_paragram ({listed(SHIPPED_MODELS)}), or some of its languages,"
     " to a directory that SentenceTransformer opens with or without st_paragram. p-sp-es is"
-    " p-sp-base with only the pieces of English and Spanish: it is smaller, and texts in these"
+    " p-sp-base with only the tokens of English and Spanish: it is smaller, and texts in these"
     " languages keep their embeddings. p-sp-it is the same for p-sp-large, which knows"
     f" {len(LARGE_LANGUAGES)} languages. Nothing is downloaded or trained."
 )
@@ -85,6 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     model = write_model(
         shipped_folder(name), output, languages=languages, overwrite=arguments.overwrite
     )
-    size = f"{len(model.tokenizer):,} pieces, {model.table.dimension} dimensions"
+    size = f"{len(model.tokenizer):,} tokens, {model.table.dimension} dimensions"
     print(f"{output}: {size}; its README.md is the model card", file=sys.stderr)
     return 0

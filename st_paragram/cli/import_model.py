@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})"
     )
-    tokens = "maximum pieces per text, at least 3 (default: unlimited; paper: 256)"
+    tokens = "maximum tokens per text, at least 3 (default: unlimited; paper: 256)"
     add("--max-tokens", type=int, metavar="N", help=tokens)
     precision = (
         "number type of the network's matrix products; bfloat16 is faster where the processor"

@@ -63,8 +63,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"",
     )
     about = (
-        "for an approximate index: share of the nearest sentences to find; 1: exact (default: that"
-        " of the index)"
+        "for an approximate index: share of the nearest sentences to find; 1: exact (default: the"
+        " index's recall)"
     )
     add("--recall", type=float, metavar="X", help=about)
     about = (

@@ -87,7 +87,7 @@ class ImportReport:
                 f" their strings are not tokens of this model ({self.tokens})"
             )
         if self.pieces_without_row:
-            count = counted(self.pieces_without_row, "piece")
+            count = counted(self.pieces_without_row, "token")
             lines.append(f"{count} without a row, dropped when encoding, as in the original code")
         case = "texts are lower-cased" if self.lower_case else "texts keep their case"
         if self.moses is not None:
@@ -196,7 +196,7 @@ def _check_kind(source: OriginalCheckpoint, pieces: bool) -> None:
     model = arguments.get("sp_model")
     if model and not trigrams and not pieces:
         raise ModelDirectoryError(
-            f"{source.path}: a model of sentencepiece pieces (its args name {short(model)}); also"
+            f"{source.path}: a model of sentencepiece tokens (its args name {short(model)}); also"
             " give that file"
         )
 
@@ -231,7 +231,7 @@ def _pieces(
     pieces = count + len(without_row)
     if count < _LEAST_SHARE * pieces or not count:
         raise ModelDirectoryError(
-            f"{source.path}: has rows for {count:,} of the {pieces:,} pieces of the"
+            f"{source.path}: has rows for {count:,} of the {pieces:,} tokens of the"
             " sentencepiece model, so it was trained with another model; give the model that came"
             " with it"
         )

@@ -210,7 +210,7 @@ class PairStore:
         return offsets[1:] - offsets[:-1]
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
-        """Decode one side of rows, integers (n,), as stored: truncated, without unknown pieces."""
+        """Decode one side of rows, integers (n,), as stored: truncated, without unknown tokens."""
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
         if len(ids) and ids.max() >= len(tokenizer):

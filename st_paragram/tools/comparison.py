@@ -37,7 +37,7 @@ _SPACED_LETTER = regex.compile(SPACED, regex.VERSION1)  # or a digit
 
 
 class Part(NamedTuple):
-    """A piece or a word of a sentence in readable form, and its contribution to the cosine."""
+    """A token or a word of a sentence in readable form, and its contribution to the cosine."""
 
     text: str
     contribution: float
@@ -118,7 +118,7 @@ def _by_pieces(model: Encoder, first: str, second: str) -> Comparison:
 
 
 def _pieces(encoder: Any, sentence: str) -> tuple[list[str], Floats]:
-    """Return the pieces of a sentence in readable form, and their vectors, (n, D)."""
+    """Return the tokens of a sentence in readable form, and their vectors, (n, D)."""
     prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
     ids, _ = encoder.tokenizer.encode([prompt + sentence])
     rows = encoder.model.table.rows(ids).astype(np.float64)
@@ -127,9 +127,9 @@ def _pieces(encoder: Any, sentence: str) -> tuple[list[str], Floats]:
 
 
 def _readable(pieces: Sequence[str | None]) -> list[str]:
-    """Make pieces readable: three dots begin a piece that continues a word; None is unknown."""
+    """Make tokens readable: three dots begin a token that continues a word; None is unknown."""
     names = []
-    before = ""  # last character before the piece
+    before = ""  # last character before the token
     for piece in pieces:
         if piece is None:
             names.append("(unknown)")

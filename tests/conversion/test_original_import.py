@@ -119,7 +119,7 @@ def test_another_sentencepiece_model_is_refused(files, tmp_path):
     (tmp_path / "other.model").write_bytes(
         train_vocabulary(["Ζευς Αθηνα Αρης Ηρα Ποσειδων Δημητρα"] * 9, 30)
     )
-    message = r"has rows for \d+ of the \d+ pieces of the sentencepiece model"
+    message = r"has rows for \d+ of the \d+ tokens of the sentencepiece model"
     with pytest.raises(ModelDirectoryError, match=message):
         import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model")
     assert not (tmp_path / "p-sp").exists()

@@ -204,7 +204,7 @@ class Encoder:
         return np.einsum("nd,nd->n", a, b)
 
     def tokenize(self, texts: Any) -> list[list[str]]:
-        """Split each text into the pieces that have an embedding; a string counts as one text."""
+        """Split each text into the tokens that have an embedding; a string counts as one text."""
         rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
         ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
         pieces = [self.tokenizer.piece(number) for number in ids.tolist()]

@@ -108,7 +108,7 @@ def _cut(name: str) -> Path:
 def _log_cut(name: str) -> None:
     """Log, once in a process, that a model is not from a folder of this name."""
     logger.info(
-        "no folder %s; using %s with the pieces of %s",
+        "no folder %s; using %s with the tokens of %s",
         name,
         whole_model(LANGUAGE_MODELS[name]),
         " and ".join(LANGUAGE_MODELS[name]),

@@ -51,7 +51,7 @@ Pieces = NDArray[np.bool_]
 
 
 def pieces_in(texts: Iterable[str], tokenizer: Tokenizer) -> Pieces:
-    """Return which pieces occur in texts, bool (V,)."""
+    """Return which tokens occur in texts, bool (V,)."""
     occurs = np.zeros(len(tokenizer), np.bool_)
     remaining = iter(texts)
     while block := list(islice(remaining, _BLOCK)):
@@ -77,7 +77,7 @@ def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
-    """Cut a model, opened from a folder, to the pieces that occur in some languages.
+    """Cut a model, opened from a folder, to the tokens that occur in some languages.
 
     Texts in these languages keep their embeddings, except for rare pieces that the training text
     lacked.
@@ -86,7 +86,7 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     for language in languages:
         if language not in bits:
             raise SettingsError(
-                f"{folder.name} has no pieces of language {language!r}; it knows"
+                f"{folder.name} has no tokens of language {language!r}; it knows"
                 f" {', '.join(bits) or 'no language'}"
             )
     tokenizer = model.tokenizer

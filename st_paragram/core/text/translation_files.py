@@ -137,9 +137,10 @@ class TmxWriter(PairWriter):
 
 
 class TmxEditor(PairWriter):
-    """Copies a translation memory with some of its units, whole, in which texts may be replaced.
+    """Copies a translation memory, and leaves out or changes some of its units.
 
-    It is told about each pair of `read_units`. Units in other languages are always copied.
+    Call `write` or `skip` for each pair that `read_units` yields, in the same order. Units in other
+    languages are always copied.
     """
 
     def __init__(self, file: IO[bytes], languages: tuple[str, str], path: str) -> None:

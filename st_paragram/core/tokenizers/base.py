@@ -138,7 +138,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
-        """Return the piece of an id for display; None for ids without text, as the unknown id."""
+        """Return the token of an id for display; None for ids without text, as the unknown id."""
 
     def kinds_of(self, ids: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the kinds of ids, see `kind_of`."""

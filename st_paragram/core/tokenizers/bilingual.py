@@ -189,7 +189,7 @@ class BilingualTokenizer(Tokenizer):
         return tokenizer.decode([own_ids.get(int(row), tokenizer.unknown_id) for row in ids])
 
     def piece(self, piece_id: int) -> str | None:
-        """Return the piece of an id in the chosen language; None for ids of the other language."""
+        """Return the token of an id in the chosen language; None for ids of the other language."""
         number = self._vocabulary.ids.get(int(piece_id))
         if number is None:
             return None
@@ -203,7 +203,7 @@ class BilingualTokenizer(Tokenizer):
 
 
 def _rows_by_string(first: Tokenizer, second: Tokenizer) -> Rows:
-    """Return the row of each id of the second language; rows of equal pieces are shared."""
+    """Return the row of each id of the second language; rows of equal tokens are shared."""
     rows_of_pieces = {}
     for number in range(len(first)):
         piece = first.piece(number)

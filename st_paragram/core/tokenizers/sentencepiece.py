@@ -131,7 +131,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @cached_property
     def reads_ascii(self) -> bool:
-        """Whether every ASCII letter is a known piece.
+        """Whether every ASCII letter is a known token.
 
         Then each word with an ASCII letter has a known piece with a letter.
         """
@@ -141,7 +141,7 @@ class SentencePieceTokenizer(Tokenizer):
         return len(known_letters) == len(ascii_letters)
 
     def __len__(self) -> int:
-        """Number of ids, including unknown, control and dropped pieces."""
+        """Number of ids, including unknown, control and dropped tokens."""
         return self.processor.get_piece_size() if self.obstacle else len(self._model)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
@@ -237,7 +237,7 @@ class SentencePieceTokenizer(Tokenizer):
         return str(self.processor.decode([int(piece_id) for piece_id in ids]))
 
     def piece(self, piece_id: int) -> str | None:
-        """Return a piece, with a meta symbol at a word's beginning.
+        """Return a token, with a meta symbol at a word's beginning.
 
         It is None for unknown, control, unused and dropped ids.
         """
@@ -315,6 +315,6 @@ def train_vocabulary(
         )
     except RuntimeError as error:
         raise TextError(
-            f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}"
+            f"a vocabulary of {size} tokens cannot be trained on this text: {one_line(error)}"
         ) from error
     return with_rules(round_scores(model.getvalue()), characters)

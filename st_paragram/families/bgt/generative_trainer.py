@@ -206,7 +206,7 @@ def _kept_lengths(
     counts = np.stack([store.lengths(side, 0, len(store)) for side in SIDES])
     lengths = np.minimum(counts.max(0) + 1, max_length).astype(np.int32)
     lengths[counts.min(0) < settings.min_pieces] = 0
-    limits = f"a sentence of fewer than {settings.min_pieces} pieces"
+    limits = f"a sentence of fewer than {settings.min_pieces} tokens"
     if settings.max_pieces:
         lengths[counts.max(0) > settings.max_pieces] = 0
         limits += f" or more than {settings.max_pieces}"

@@ -93,7 +93,7 @@ class GenerativeSettings:
     encoder_layers: int = setting(5, "layers of the encoders", ge=1)
     decoder_layers: int = setting(1, "layers of the decoders", ge=1)
     dropout: float = setting(0.3, "dropout probability", ge=0, lt=1)
-    max_length: int = setting(512, "maximum pieces per sentence, including the end marker", ge=2)
+    max_length: int = setting(512, "maximum tokens per sentence, including the end marker", ge=2)
     label_smoothing: float = setting(0.1, "label smoothing of the translation losses", ge=0, lt=1)
     translation_weight: float = setting(
         1.0, "weight of the translation losses relative to the variational bound (ELBO)", ge=0
@@ -128,16 +128,16 @@ class GenerativeSettings:
     epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_tokens: int = setting(
         0,
-        "maximum batch size: number of sentences times the pieces of the longest sentence, on the"
+        "maximum batch size: number of sentences times the tokens of the longest sentence, on the"
         " longer side; 0: as in the paper, 50,000 for english-trans, bilingual-trans and no-prior"
         " and 25,000 for others",
         ge=0,
     )
     min_pieces: int = setting(
-        5, "minimum pieces per training sentence; other pairs are left out", ge=0
+        5, "minimum tokens per training sentence; other pairs are left out", ge=0
     )
     max_pieces: int = setting(
-        100, "maximum pieces per training sentence; other pairs are left out; 0: no limit", ge=0
+        100, "maximum tokens per training sentence; other pairs are left out; 0: no limit", ge=0
     )
     accumulate: int = setting(
         1, "batches, of different lengths, whose gradients are combined in one update", ge=1
@@ -149,7 +149,7 @@ class GenerativeSettings:
     )
     init: str = setting(
         "",
-        "averaging model with `dim` dimensions, to initialize shared pieces of the semantic"
+        "averaging model with `dim` dimensions, to initialize shared tokens of the semantic"
         " encoder",
         metavar="MODEL",
     )
@@ -194,10 +194,10 @@ class GenerationSettings:
     """Settings of generation; beam and length are those of the authors' code."""
 
     beam: int = setting(
-        5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1
+        5, "beam width: hypotheses kept at each step; 1: always the best next token", ge=1
     )
     max_length: int = setting(
-        200, "maximum pieces per generated sentence, up to the model's number of positions", ge=1
+        200, "maximum tokens per generated sentence, up to the model's number of positions", ge=1
     )
     length_penalty: float = setting(
         1.0,

@@ -34,7 +34,7 @@ class TokenBatches:
         longest = lengths.max(initial=0)
         if longest > budget:
             raise SettingsError(
-                f"batch_tokens is {budget}, but a sentence has {longest} pieces with its end; raise"
+                f"batch_tokens is {budget}, but a sentence has {longest} tokens with its end; raise"
                 " batch_tokens, or lower max_length"
             )
         self.budget = budget

@@ -16,7 +16,7 @@ _DESCRIPTION = """\
 {network} and the mean of sentencepiece
 embeddings, trained on {tasks} like multilingual USE (Yang et al., ACL 2020).
 `model.encode_query` and `model.encode_document` use its towers for questions and answers."""
-_NETWORKS = {"cnn": "convolutions over pieces", "transformer": "a transformer"}
+_NETWORKS = {"cnn": "convolutions over tokens", "transformer": "a transformer"}
 _PLUGIN_ONLY = {
     "cnn": "Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)`"
     " also opens it.",

@@ -106,7 +106,7 @@ class DualEncoder(PipelineWithMore):
 
     @property
     def table(self) -> Tensor:
-        """The embeddings of pieces, float (V, D), of a model from `train muse`."""
+        """The embeddings of tokens, float (V, D), of a model from `train muse`."""
         first: Any = self[0]
         if isinstance(first, TokenEmbedding):
             return first.embedding.weight

@@ -35,19 +35,19 @@ class DualEncoderSettings:
         "encoder: convolutions (cnn), with a cost proportional to length, or a transformer, better"
         " but more expensive",
     )
-    dim: int = setting(512, "dimensions of piece and sentence embeddings", ge=1)
+    dim: int = setting(512, "dimensions of token and sentence embeddings", ge=1)
     layers: int = setting(2, "layers of the encoder", ge=1)
     filters: int = setting(256, "filters for each of the four widths of a convolution", ge=1)
     heads: int = setting(8, "attention heads of the transformer", ge=1)
     ffn_dim: int = setting(2048, "feed-forward units of the transformer", ge=1)
     dropout: float = setting(0.1, "dropout probability", ge=0, lt=1)
-    max_length: int = setting(100, "maximum pieces per text, including the two end markers", ge=4)
-    context_length: int = setting(256, "maximum pieces per answer context", ge=1)
+    max_length: int = setting(100, "maximum tokens per text, including the two end markers", ge=4)
+    context_length: int = setting(256, "maximum tokens per answer context", ge=1)
     keep_bag: bool = setting(
         True,
-        "the mean of the piece embeddings (the bag) is part of a text's embedding",
+        "the mean of the token embeddings (the bag) is part of a text's embedding",
         option="--no-bag",
-        option_help="leave out the mean of the piece embeddings: only the network, as in the paper",
+        option_help="leave out the mean of the token embeddings: only the network, as in the paper",
     )
     gate: float = setting(
         0.1,
@@ -103,7 +103,7 @@ class DualEncoderSettings:
     )
     init: str = setting(
         "",
-        "averaging model with `dim` dimensions, such as p-sp-mul, to initialize the pieces shared"
+        "averaging model with `dim` dimensions, such as p-sp-mul, to initialize the tokens shared"
         " by both vocabularies",
         metavar="MODEL",
         option="--init --start-from",

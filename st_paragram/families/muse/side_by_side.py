@@ -63,7 +63,7 @@ class SideBySide(InputModule):
 
     @property
     def max_seq_length(self) -> int | None:
-        """Maximum pieces per text for the published network; None: all."""
+        """Maximum tokens per text for the published network; None: all."""
         return self.use.max_seq_length
 
     @max_seq_length.setter

@@ -74,7 +74,7 @@ class UseEncoder(InputModule):
             )
         if len(tokenizer) > len(network.table):
             raise SettingsError(
-                f"a sentencepiece model of {len(tokenizer):,} pieces for a table of"
+                f"a sentencepiece model of {len(tokenizer):,} tokens for a table of"
                 f" {len(network.table):,} rows; use the model of these weights"
             )
         if max_seq_length is not None and max_seq_length < _SHORTEST:

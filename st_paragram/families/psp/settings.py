@@ -51,7 +51,7 @@ class TrainingSettings:
         le=1,
     )
     dropout: float = setting(
-        0.0, "dropout probability of each component of a piece's embedding", ge=0, lt=1
+        0.0, "dropout probability of each dimension of a token's embedding", ge=0, lt=1
     )
     margin: float = setting(
         0.4,
@@ -104,9 +104,9 @@ class TrainingSettings:
     )
     init: str = setting(
         "",
-        "model to continue from, or to start another language from: pieces in its vocabulary start"
-        " with its embeddings, other pieces at random; or a non-averaging model with at least `dim`"
-        " dimensions, whose embeddings of the pieces are used",
+        "model to continue from, or to start another language from: tokens in its vocabulary start"
+        " with its embeddings, other tokens at random; or a non-averaging model with at least `dim`"
+        " dimensions, whose embeddings of the tokens are used",
         metavar="MODEL",
     )
     teacher: str = setting(

@@ -60,7 +60,7 @@ class TokenEmbedding(InputModule):
     ) -> None:
         """Create the embedding matrix, or use `weights`, float (len(tokenizer), D).
 
-        A compact matrix can only encode. `dropout` is the probability with which each component of
+        A compact matrix can only encode. `dropout` is the probability with which each dimension of
         a token's embedding is dropped in training.
         """
         super().__init__()

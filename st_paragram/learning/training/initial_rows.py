@@ -1,4 +1,4 @@
-"""Initial embeddings from a trained model for the pieces that two vocabularies share."""
+"""Initial embeddings from a trained model for the tokens that two vocabularies share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FREQUENT = 1e-3  # the constant a of smooth inverse frequency, a / (a + p)
 
 
 def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
-    """Make a table for a tokenizer of V ids, float32 (V, D), with a model's rows of shared pieces.
+    """Make a table for a tokenizer of V ids, float32 (V, D), with a model's rows of shared tokens.
 
     Other rows are from N(0, 1), like the initial rows of the model, so both kinds of rows fit
     together. The row of the unknown id is zeros. A non-averaging model with at least D dimensions
@@ -32,7 +32,7 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     loaded = st_paragram.load(model, device="cpu")
     embedding = averaging_embedding(loaded)
     if embedding is None:
-        logger.info(f"all pieces start with their embeddings by {model}")
+        logger.info(f"all tokens start with their embeddings by {model}")
         return rows_of_pieces(tokenizer, loaded, dim)
     model_dim = embedding.embedding_dimension
     check_initial_dimension(dim, model=model, model_dim=model_dim)
@@ -46,19 +46,19 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     table[list(shared)] = embedding.embedding(rows).detach().float()
     table[list(tokenizer.unknown_ids)] = 0
     logger.info(
-        f"{len(shared):,} of {len(tokenizer):,} pieces start with their embeddings in {model}"
+        f"{len(shared):,} of {len(tokenizer):,} tokens start with their embeddings in {model}"
     )
     return table
 
 
 def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
-    """Return the pieces of a vocabulary by their ids, without control symbols."""
+    """Return the tokens of a vocabulary by their ids, without control symbols."""
     pieces = {row: tokenizer.piece(row) for row in range(len(tokenizer))}
     return {row: piece for row, piece in pieces.items() if piece}
 
 
 def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -> Tensor:
-    """Make a table for a tokenizer, float32 (V, D), from a model's embeddings of the pieces.
+    """Make a table for a tokenizer, float32 (V, D), from a model's embeddings of the tokens.
 
     The vectors are centered, weighted by smooth inverse frequency (Arora, Liang and Ma, ICLR 2017,
     "A Simple but Tough-to-Beat Baseline for Sentence Embeddings") and projected to their first D
@@ -77,7 +77,7 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     largest = min(vectors.shape)
     if dim > largest:
         raise SettingsError(
-            f"dim is {dim}, but there are {len(texts):,} pieces, and the model has"
+            f"dim is {dim}, but there are {len(texts):,} tokens, and the model has"
             f" {vectors.shape[1]} dimensions; choose at most {largest}"
         )
     shares = 1 / np.arange(1, len(vectors) + 1)

@@ -6,10 +6,10 @@ The cost of a block of a source and b target sentences is
 
 - d = (1 - c) / ((1 - s) + (1 - t)) is the distance of its sides (Thompson and Koehn, EMNLP 2019). c
   is their cosine, s and t are their backgrounds: the mean cosine of a side with the k most similar
-  single sentences of the other document nearby. So sides with c = s = t have d = 0.5. Above 0.65
-  there is no block. The vector of a side is the sum of the vectors of its sentences, each times the
-  square root of its characters: the mean of t random vectors of length 1 has the length t^-0.5, so
-  this is near the embedding of the joined text by a model that averages.
+  single sentences of the other document nearby. So sides with c = s = t have d = 0.5. Sides with d
+  above 0.65 never form a block. The vector of a side is the sum of the vectors of its sentences,
+  each times the square root of its characters: the mean of t random vectors of length 1 has the
+  length t^-0.5, so this is near the embedding of the joined text by a model that averages.
 - The second term keeps blocks small.
 - x and y are numbers of characters, scaled so that translations have as many. As in Gale and Church
   (Computational Linguistics 1993), the variance of x - y is proportional to the length.

@@ -1,4 +1,4 @@
-"""The filter `swapped`: languages by the pieces of an included model, p-sp-base or p-sp-large."""
+"""The filter `swapped`: languages by the tokens of an included model, p-sp-base or p-sp-large."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from st_paragram.tools.cleaning.languages import short_code
 class Swapped(RowFilter):
     """Drop pairs with exchanged sides, or with a side in another language.
 
-    A language is recognized by the share of a text's pieces that occur in the training text of
+    A language is recognized by the share of a text's tokens that occur in the training text of
     p-sp-base in this language, or of p-sp-large if p-sp-base does not know both. Pairs in other
     languages are kept. It needs no extra package.
     """
@@ -65,7 +65,7 @@ class Swapped(RowFilter):
 
 @cache
 def _pieces(name: str) -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
-    """Return the tokenizer of a model, and which of its V pieces a language has, bool (V,)."""
+    """Return the tokenizer of a model, and which of its V tokens a language has, bool (V,)."""
     from st_paragram.core.encoding.encoder import Encoder
 
     folder = shipped_folder(name)
@@ -79,7 +79,7 @@ def _pieces(name: str) -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
 def _shares(
     texts: list[str], tokenizer: Tokenizer, pieces: Mapping[str, NDArray[np.bool_]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the share of each text's pieces that occur in a language, (texts,)."""
+    """Return the share of each text's tokens that occur in a language, (texts,)."""
     ids, offsets = tokenizer.encode(texts)
     counts = np.maximum(np.diff(offsets), 1)
     shares = {}

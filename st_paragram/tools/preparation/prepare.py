@@ -142,7 +142,7 @@ def prepare(
             threads=workers,
         )
     logger.info(
-        "%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size
+        "%s: %d pairs, vocabulary of %d tokens", output, report.total.kept, report.vocabulary_size
     )
     return report
 

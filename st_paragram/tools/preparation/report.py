@@ -144,14 +144,14 @@ class PrepareReport:
         if self.cut_sentences:
             lines.append(
                 f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces}"
-                " pieces"
+                " tokens"
             )
         if self.vocabulary_size:
-            lines.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
+            lines.append(f"{self.vocabulary_size:,} tokens in the vocabulary")
         for language, counts in self.lengths.items():
-            line = f"{language}: {counts.pieces / counts.sentences:.1f} pieces per sentence"
+            line = f"{language}: {counts.pieces / counts.sentences:.1f} tokens per sentence"
             if counts.pieces:
-                line += f", {counts.characters / counts.pieces:.2f} characters per piece"
+                line += f", {counts.characters / counts.pieces:.2f} characters per token"
             lines.append(line)
         return lines
 

@@ -60,11 +60,11 @@ class PrepareSettings:
         " refusing the text",
     )
     tokens: Tokens = setting(
-        "sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams"
+        "sentencepiece", "tokens: sentencepiece tokens, words, or character trigrams"
     )
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary for both languages (joint), or one each: equal pieces share an embedding"
+        "one vocabulary for both languages (joint), or one each: equal tokens share an embedding"
         " (string) or not (disjoint)",
     )
     splitter: Splitter = setting(
@@ -105,12 +105,12 @@ class PrepareSettings:
     )
     vocab_threads: int = setting(
         8,
-        "threads for vocabulary training; a different number gives slightly different pieces",
+        "threads for vocabulary training; a different number gives slightly different tokens",
         ge=1,
     )
     max_pieces: int = setting(
         100,
-        "maximum pieces or words per sentence, or four times as many trigrams; longer sentences"
+        "maximum tokens or words per sentence, or four times as many trigrams; longer sentences"
         " are cut",
         ge=1,
     )

@@ -230,9 +230,9 @@ class SearchIndex:
             k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
             where: Condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
-            recall: Share of the nearest sentences to find in an approximate index, by default that
-                of `approximate`. If the index does not reach it, or for 1, the query is compared
-                with all sentences.
+            recall: Share of the nearest sentences to find in an approximate index, by default the
+                recall of `approximate`. If the index does not reach it, or for 1, the query is
+                compared with all sentences.
             hybrid: Also find sentences that share words with the query (needs `index_words`). The
                 order is that of `hybrid.fused`. The scores are still cosines.
         """

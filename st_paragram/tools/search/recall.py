@@ -1,10 +1,10 @@
 """Recall of an approximate index, by the number of lists that a search visits.
 
 Recall is measured with queries that are not in the index: parts of its sentences, from half a
-sentence to one word. For each number of lists, two shares are measured per kind of query: that of
-the queries whose nearest sentence is found, and that of their ten nearest sentences that are found.
-The recall is the lowest of these shares. Short queries decide it, since their nearest sentences are
-spread over many lists.
+sentence to one word. For each number of lists and each kind of query, two shares are measured: the
+share of queries whose nearest sentence is found, and the share found of their ten nearest
+sentences. The recall is the lowest of these shares. Short queries decide it, because their nearest
+sentences are spread over many lists.
 """
 
 from __future__ import annotations

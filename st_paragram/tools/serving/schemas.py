@@ -40,7 +40,7 @@ class Job:
     recall: float | None = setting(
         None,
         "for an approximate index: share of the nearest sentences that searches find; 1: exact "
-        "(default: that of the index)",
+        "(default: the index's recall)",
         gt=0,
         le=1,
     )

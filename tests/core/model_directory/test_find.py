@@ -113,7 +113,7 @@ def test_it_is_the_model_that_get_writes_and_a_folder_comes_first(tmp_path, monk
     with caplog.at_level("INFO"):
         cut = find("p-sp-es")
         assert find("p-sp-es") == cut
-    assert caplog.text.count("no folder p-sp-es; using p-sp-base with the pieces of en and es") == 1
+    assert caplog.text.count("no folder p-sp-es; using p-sp-base with the tokens of en and es") == 1
     vectors = st_paragram.load("p-sp-es", device="cpu").encode(["la estación"])
     assert main(["get", "p-sp-es"]) == 0
     assert describe_files(Path("p-sp-es")) == describe_files(cut)

@@ -52,7 +52,7 @@ def test_a_language_that_is_not_there_is_refused(model):
         cut(Encoder(model).model, model, ["en"])
     folder = shipped_folder()
     with pytest.raises(
-        SettingsError, match="no pieces of language 'xx'; it knows ar, de, en, es, fr, ru, tr, zh"
+        SettingsError, match="no tokens of language 'xx'; it knows ar, de, en, es, fr, ru, tr, zh"
     ):
         cut(Encoder(folder).model, folder, ["en", "xx"])
     assert set(read_languages(folder)) == set(read_languages(shipped_folder("p-sp-base")))

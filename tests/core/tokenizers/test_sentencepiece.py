@@ -91,7 +91,7 @@ def test_jieba_segments_texts_with_han_characters_only(vocabulary):
 def test_little_text_gives_a_small_vocabulary_and_none_an_error():
     assert len(SentencePieceTokenizer(train_vocabulary(["a b c"] * 3, 50_000))) < 20
     for texts in ([], ["a b c d e f g"] * 3):
-        with pytest.raises(TextError, match="a vocabulary of 5 pieces cannot"):
+        with pytest.raises(TextError, match="a vocabulary of 5 tokens cannot"):
             train_vocabulary(texts, 5)
 
 

@@ -148,6 +148,6 @@ def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     assert torch.equal(table, rows_of_pieces(other, st_paragram.load(folder, device="cpu"), 8))
     with pytest.raises(
         SettingsError,
-        match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions",
+        match=r"dim is 4096, but there are \d+ tokens, and the model has \d+ dimensions",
     ):
         initial_rows(other, folder, 4096)

@@ -127,7 +127,7 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
         *(f"{len(text):,}" for text in (first, second, first + second)),
     ]
     assert ["-", "NUL", "byte", "0", "1", "1"] in [row.split() for row in table]
-    assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
+    assert f"{report.vocabulary_size:,} tokens in the vocabulary" in table
     texts = reference(first + second[:-1])[0]
     for number, language in enumerate(("en", "es")):
         characters, found = sum(len(pair[number]) for pair in texts), report.lengths[language]
@@ -137,8 +137,8 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
             characters,
         )
         each = (
-            f"{found.pieces / len(store):.1f} pieces per sentence, {characters / found.pieces:.2f}"
-            " characters per piece"
+            f"{found.pieces / len(store):.1f} tokens per sentence, {characters / found.pieces:.2f}"
+            " characters per token"
         )
         assert f"{language}: {each}" in table
 
@@ -388,7 +388,7 @@ def test_an_error_of_a_later_setting_keeps_the_cleaned_rows(
     blocks = cleaned_blocks(monkeypatch)
     prepare(sources, tmp_path / "s.h5", dataclasses.replace(options, temperature=1))
     assert blocks == [] and not (tmp_path / ".s.h5.work").exists()
-    with pytest.raises(SettingsError, match=r"a vocabulary of 8 pieces cannot .*; choose another"):
+    with pytest.raises(SettingsError, match=r"a vocabulary of 8 tokens cannot .*; choose another"):
         prepare(sources[:1], tmp_path / "u.h5", dataclasses.replace(options, vocab_size=8))
     assert (tmp_path / ".u.h5.work").is_dir()
     with pytest.raises(SettingsError, match="workers is 0"):
