@@ -16,6 +16,7 @@ import numpy as np
 from st_paragram.core.extras import require
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows
+from st_paragram.tools.search.memory import VectorMemory
 from st_paragram.tools.search.nearest import Request, hits_of, search_table, stored_vectors
 from st_paragram.tools.search.table import retried, update_table
 from st_paragram.tools.search.text_search import Hit
@@ -36,11 +37,11 @@ def index_words(table: Any) -> None:
 
 
 def search_hybrid(
-    table: Any, texts: Sequence[str], queries: Vectors, request: Request
+    table: Any, texts: Sequence[str], queries: Vectors, request: Request, memory: VectorMemory
 ) -> list[list[Hit]]:
     """Return the hits of q queries, given as texts and as unit vectors, (q, D)."""
     deep = replace(request, k=max(DEPTH, request.k))
-    nearest = search_table(table, queries, deep)
+    nearest = search_table(table, queries, deep, memory)
     hits = []
     for number, text in enumerate(texts):
         query = queries[number : number + 1]

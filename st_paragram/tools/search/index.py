@@ -30,6 +30,7 @@ from st_paragram.tools.search import approximation
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.additions import add_rows, conditions_for
 from st_paragram.tools.search.hybrid import index_words, search_hybrid
+from st_paragram.tools.search.memory import MEMORY_LIMIT, VectorMemory
 from st_paragram.tools.search.nearest import Request, search_table
 from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, rows_of
@@ -85,14 +86,23 @@ class SearchIndex:
         'Where is the station?'
     """
 
-    def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        model: str | Path | None = None,
+        memory: int = MEMORY_LIMIT,
+    ) -> None:
         """Open a folder.
 
         Args:
             folder: The index folder.
             model: Directory, name or hub id of its model; by default, the recorded model.
+            memory: Maximum bytes for vectors in memory. If they are enough, 4 bytes per dimension
+                and 20 bytes per sentence, exact searches after the first keep all vectors. 0: keep
+                none.
         """
         self.folder = Path(folder)
+        self._memory = VectorMemory(self.folder, memory)
         self.counts = Counter[str]()
         self._counting = threading.Lock()
         self._table = open_table(self.folder)
@@ -283,9 +293,11 @@ class SearchIndex:
             block = queries[begin:stop]
             with lance_errors(self.folder):
                 if texts is None:
-                    hits += search_table(self._table, block, request)
+                    hits += search_table(self._table, block, request, self._memory)
                 else:
-                    hits += search_hybrid(self._table, texts[begin:stop], block, request)
+                    hits += search_hybrid(
+                        self._table, texts[begin:stop], block, request, self._memory
+                    )
         return hits
 
     def _unit_queries(self, vectors: Vectors) -> Vectors:

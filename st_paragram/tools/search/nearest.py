@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from st_paragram.tools.search.table import (
     update_table,
 )
 from st_paragram.tools.search.text_search import Hit
+
+if TYPE_CHECKING:
+    from st_paragram.tools.search.memory import VectorMemory
 
 DISTANCE = "dot"
 MIN_CANDIDATES = 256  # sentences that an approximate search compares exactly, at least
@@ -55,8 +58,31 @@ class Request:
         return timedelta(seconds=max(0.0, self.end - time.monotonic()))
 
 
-def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hit]]:
-    """Return the hits of each query, (q, D).
+def search_table(
+    table: Any, queries: Vectors, request: Request, memory: VectorMemory | None = None
+) -> list[list[Hit]]:
+    """Return the hits of each query, (q, D); exact searches may use the vectors in `memory`."""
+    if memory is not None:
+        hits = retried(partial(_hits_from_memory, table, queries, request, memory))
+        if hits is not None:
+            return list(hits)
+    return _hits_from_table(table, queries, request)
+
+
+def _hits_from_memory(
+    table: Any, queries: Vectors, request: Request, memory: VectorMemory
+) -> list[list[Hit]] | None:
+    """Return the hits of an exact search; None for an approximate search, or without vectors."""
+    update_table(table)
+    measurement = measurement_of(table)
+    if measurement is not None and measurement.visited(request.recall) is not None:
+        return None
+    snapshot = memory.snapshot(table)
+    return None if snapshot is None else snapshot.search(queries, request)
+
+
+def _hits_from_table(table: Any, queries: Vectors, request: Request) -> list[list[Hit]]:
+    """Return the hits of each query from LanceDB's candidates.
 
     If sentences after the last candidate may be as near as the last hit, the search is repeated
     with more candidates.
@@ -73,7 +99,7 @@ def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hi
         for number, (rows, cosines) in zip(pending, ranked, strict=True):
             if len(rows) < available:  # the visited lists hold too few sentences
                 query = queries[number : number + 1]
-                (hits[number],) = search_table(table, query, replace(request, recall=1.0))
+                (hits[number],) = _hits_from_table(table, query, replace(request, recall=1.0))
             elif (
                 len(rows) < count or spare >= _TIES or cosines[k - 1] - cosines[-1] >= _SCORE_ERROR
             ):

@@ -103,6 +103,8 @@ def lance_errors(folder: Path) -> Iterator[None]:
     """Turn LanceDB's errors into one line without Rust source locations."""
     try:
         yield
+    except TimeoutError:
+        raise
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
         if is_full_disk(error):
             raise MiningError(f"{folder}: no space left on the disk; free disk space") from error

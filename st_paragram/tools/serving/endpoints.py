@@ -141,7 +141,7 @@ class IndexEndpoints:
         if job.index is not None:
             from st_paragram.tools.search.index import SearchIndex
 
-            self.index = SearchIndex(job.index, model.folder)
+            self.index = SearchIndex(job.index, model.folder, int(job.index_memory))
             self.index.encoder = model.encoder
 
     async def search(self, body: schemas.Search) -> Response:

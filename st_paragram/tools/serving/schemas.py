@@ -44,6 +44,12 @@ class Job:
         gt=0,
         le=1,
     )
+    index_memory: ByteSize = setting(
+        "1GiB",
+        "maximum memory, per process, for the vectors of exact searches; a larger index is read "
+        "from disk by each search",
+        metavar="SIZE",
+    )
     index_writable: bool = setting(
         False, "let clients with the key add sentences to the index and delete them"
     )

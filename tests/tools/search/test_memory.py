@@ -1,0 +1,50 @@
+"""Exact searches with the vectors in memory, against searches of the table."""
+
+import pytest
+
+from st_paragram import SearchIndex
+
+WORDS = ["station", "train", "house", "green", "river", "night", "music", "bread"]
+TEXTS = [f"{first} {second}" for first in WORDS for second in WORDS]
+QUERIES = ["green river", "night train", "music", "bread", "house"]
+
+
+@pytest.fixture
+def indexes(tmp_path):
+    """The same index without and with vectors in memory."""
+    fields = [{"number": number} for number in range(len(TEXTS))]
+    plain = SearchIndex.build(TEXTS, tmp_path / "i", "p-sp-mini", fields)
+    plain = SearchIndex(plain.folder, memory=0)
+    kept = SearchIndex(plain.folder)
+    kept.search("train")  # the second search keeps the vectors
+    return plain, kept
+
+
+def check_equal(plain, kept):
+    for where in (None, "number < 3", "number >= 3", "number < 0"):
+        for queries in (QUERIES, QUERIES[:1]):
+            for k in (1, 7, 1000):
+                hits = kept.search(queries, k, where=where)
+                assert hits == plain.search(queries, k, where=where)
+    assert kept.search("train", threshold=0.6) == plain.search("train", threshold=0.6)
+
+
+def test_vectors_in_memory_give_the_same_hits_after_all_changes(indexes):
+    plain, kept = indexes
+    check_equal(plain, kept)
+    assert kept._memory._snapshot is not None and plain._memory._snapshot is None
+    plain.add(["a bridge", "green river"], {"number": 1})
+    check_equal(plain, kept)
+    plain.delete("number = 5")
+    check_equal(plain, kept)
+    plain.compact()
+    check_equal(plain, kept)
+    SearchIndex.build(TEXTS[::-1], plain.folder, "p-sp-mini", {"number": 2}, overwrite=True)
+    plain = SearchIndex(plain.folder, memory=0)
+    check_equal(plain, kept)
+
+
+def test_a_search_in_memory_has_a_time_limit(indexes):
+    _, kept = indexes
+    with pytest.raises(TimeoutError):
+        kept.search_vectors(kept.encoder.encode(["train"]), seconds=0)
