@@ -34,13 +34,14 @@ def pack_rows(
 ) -> list[bytes]:
     """Pack pairs of normalized texts of a source, with their original columns if given."""
     hashed = _hasher(by, seed)
+    number = b"\t%04d\t" % source
     rows = []
     for place, (first, second) in enumerate(pairs):
         texts = f"{first}\t{second}".encode("utf-8", "replace")
-        carried = b""
+        row = hashed(texts) + number + texts
         if columns is not None:
-            carried = b"\t" + "\t".join(columns[place]).encode("utf-8", "replace")
-        rows.append(b"%s\t%04d\t%s%s\n" % (hashed(texts), source, texts, carried))
+            row += b"\t" + "\t".join(columns[place]).encode("utf-8", "replace")
+        rows.append(row + b"\n")
     return rows
 
 
