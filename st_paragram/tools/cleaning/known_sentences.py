@@ -20,7 +20,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -103,7 +103,6 @@ class KnownSentences:
 
     Attributes:
         name: Describes the families.
-        identity: A digest of the sentences.
     """
 
     def __init__(self, families: Sequence[SetFamily] = tuple(SetFamily)) -> None:
@@ -111,7 +110,11 @@ class KnownSentences:
         names = ", ".join(family.value for family in families)
         self.name = f"test sets ({names})"
         self._hashes = _hashes_of(tuple(families))
-        self.identity = f"{self.name} {hashlib.sha256(self._hashes.tobytes()).hexdigest()}"
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the sentences."""
+        return f"{self.name} {hashlib.sha256(self._hashes.tobytes()).hexdigest()}"
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Return which of n texts have the letters, marks and digits of a test sentence, (n,)."""
@@ -123,9 +126,11 @@ class KnownSentences:
 def sentence_hashes(sentences: Iterable[str]) -> Hashes:
     """Hash the letters, marks and digits of n sentences: uint64 (n,), of which 40 bits are used."""
     digests = bytearray()
+    empty = hashlib.blake2b(digest_size=_BYTES)
     for sentence in sentences:
-        key = normalized_key(sentence).encode("utf-8", "surrogatepass")
-        digests += hashlib.blake2b(key, digest_size=_BYTES).digest()
+        hasher = empty.copy()
+        hasher.update(normalized_key(sentence).encode("utf-8", "surrogatepass"))
+        digests += hasher.digest()
     return _widened(digests)
 
 

@@ -44,7 +44,6 @@ _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]
 _EQUAL = {"tags": _TAG, "subtitles": _SUBTITLE, "templates": _TEMPLATE}
 # Letters before an @ are visited once per word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
-_MAY_BE = re.compile(r"[<&@/{}\[\]♩-♬]")
 
 
 def _decoded(encoding: str, first: int, last: int) -> str:
@@ -103,7 +102,7 @@ class Markup(RowRepair, RowFilter):
     def repair(self, row: Row) -> Row:
         """Return a row without entities and without tags that are the same on both sides."""
         first, second = row[:2]
-        if not (_MAY_BE.search(first) or _MAY_BE.search(second)):
+        if not (_may_have_markup(first) or _may_have_markup(second)):
             return row
         if "entities" in self.which:
             first = _decoded_entities(first)
@@ -149,7 +148,8 @@ class Markup(RowRepair, RowFilter):
     def reason(self, row: Row) -> str | None:
         """Return the reason to drop a row, or None to keep it."""
         first, second = row[:2]
-        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._have_markup(first, second):
+        may_have_markup = _may_have_markup(first) or _may_have_markup(second)
+        if may_have_markup and self._have_markup(first, second):
             return "markup"
         if "characters" in self.which and (
             has_broken_characters(first) or has_broken_characters(second)
@@ -199,11 +199,21 @@ def has_broken_characters(text: str) -> bool:
     The former are control, replacement and private characters, and lone surrogates. Direction
     marks, joiners, soft hyphens and similar characters are part of good text.
     """
-    if _NO_TEXT.search(text):
+    is_text = text.isprintable() and "\ufffc" not in text and "\ufffd" not in text
+    if not is_text and _NO_TEXT.search(text):
         return True
     if text.isascii() or not _MAY_BE_MISREAD.search(text):
         return False
     return _MISREAD.search(text) is not None
+
+
+def _may_have_markup(text: str) -> bool:
+    # twice as fast as a regular expression
+    if "<" in text or "&" in text or "@" in text or "/" in text:
+        return True
+    if "{" in text or "}" in text or "[" in text or "]" in text:
+        return True
+    return "♩" in text or "♪" in text or "♫" in text or "♬" in text
 
 
 def _marks(pattern: re.Pattern[str], text: str) -> list[str]:

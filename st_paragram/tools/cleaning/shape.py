@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from functools import cache
 from typing import Literal
 
@@ -16,7 +15,9 @@ from st_paragram.tools.cleaning.languages import scripts
 from st_paragram.tools.cleaning.text import (
     HAN_LETTERS,
     KANA_LETTERS,
+    count_characters,
     has_letter,
+    is_latin,
     is_unsegmented,
     letters,
     normalized_key,
@@ -35,8 +36,6 @@ _OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", reg
 # The end of a sentence, which quotation marks and brackets may follow
 _END = regex.compile(r"[\p{Sentence_Terminal}…:;][\p{Pe}\p{Pf}\p{Pi}\"'\s]*\Z")
 _LONGEST_END = 8
-# Characters that may be letters of another script than Latin: all beyond Latin and punctuation
-_MAY_BE_FOREIGN = re.compile("[\xb5\u0250-\u200f\u2070-\U0010ffff]")
 
 
 @options
@@ -175,20 +174,35 @@ class Copied(RowFilter):
         key = normalized_key(first)
         if key and key == normalized_key(second):
             return "identical sides"
-        first_words = set(first.split(" "))
-        second_words = set(second.split(" "))
-        shared = _count(first_words & second_words)
-        if shared <= self.max_share * _MIN_WORDS:  # most pairs
+        words = first.split(" ")
+        if self._are_missing(words, second):  # most pairs
             return None
-        count = max(_count(first_words), _count(second_words))
+        first_words = _counted(words)
+        second_words = _counted(second.split(" "))
+        shared = len(first_words & second_words)
+        count = max(len(first_words), len(second_words))
         is_copied = count >= _MIN_WORDS and shared > self.max_share * count
         return "mostly copied" if is_copied else None
 
+    def _are_missing(self, words: list[str], text: str) -> bool:
+        """Whether too many words for a copy are not even parts of words of a text."""
+        limit = len(words) - self.max_share * len(words)
+        missing = set[str]()
+        for word in words:
+            if word not in text and _counts(word):
+                missing.add(word)
+                if len(missing) >= limit:
+                    return True
+        return False
 
-def _count(words: set[str]) -> int:
-    """Count words that are long enough and have a letter."""
-    long_words = [word for word in words if len(word) >= _MIN_LETTERS]
-    return sum([has_letter(word) for word in long_words])
+
+def _counted(words: list[str]) -> set[str]:
+    return {word for word in words if _counts(word)}
+
+
+def _counts(word: str) -> bool:
+    """Whether a word is long enough and has a letter."""
+    return len(word) >= _MIN_LETTERS and has_letter(word)
 
 
 @options
@@ -220,11 +234,11 @@ class Script(RowFilter):
         return reason or self._reason_of_side(row[1], scripts(second))
 
     def _reason_of_side(self, text: str, names: tuple[str, ...]) -> str | None:
-        if names[:1] == ("Latn",) and not _MAY_BE_FOREIGN.search(text):
+        if names[:1] == ("Latn",) and is_latin(text):
             return None if has_letter(text) else "no letters"
         if not names:
             return None if _OF_ANY_SCRIPT.search(text) else "no letters"
-        own = len(_of_scripts(names).findall(text))
+        own = count_characters(_of_scripts(names), text)
         weight = 1
         if "Hira" in names:
             weight = KANA_LETTERS
@@ -240,9 +254,9 @@ class Script(RowFilter):
 
 
 @cache
-def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
-    classes = "".join([rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names])
-    return regex.compile(f"[{classes}]", regex.VERSION1)
+def _of_scripts(names: tuple[str, ...]) -> str:
+    """Return the letters of some scripts, as the contents of a character class."""
+    return "".join([rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names])
 
 
 @cache

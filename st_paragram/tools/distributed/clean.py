@@ -11,6 +11,7 @@ from datatrove.pipeline.writers.disk_base import DiskWriter
 
 from st_paragram.tools.cleaning.base import RowStep, apply_steps
 from st_paragram.tools.cleaning.config import named_cleaning
+from st_paragram.tools.cleaning.text import single_spaced
 from st_paragram.tools.distributed.base import text_of
 
 _BATCH_PAIRS = 1 << 10
@@ -60,7 +61,7 @@ class CleanPairs(BaseFilter):
         pairs = []
         for document in batch:
             translation = text_of(document, self.translation)
-            pairs.append((" ".join(document.text.split()), " ".join(translation.split())))
+            pairs.append((single_spaced(document.text), single_spaced(translation)))
         rows, reasons, _ = apply_steps(self._steps, pairs)
         results = list[bool | tuple[bool, str]]()
         for document, row, reason in zip(batch, rows, reasons, strict=True):

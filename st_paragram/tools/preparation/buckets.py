@@ -7,7 +7,8 @@ their columns follow the texts, separated by tabs.
 
 Keys look random, so their order is a uniform shuffle. It depends only on the seed and the rows, not
 on their order in the input or on the number of workers. A file has the rows in a range of keys, so
-sorting the files one by one, in memory, sorts all rows.
+sorting the files one by one, in memory, sorts all rows. A file too large for this is first divided
+into 64 smaller ranges, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -17,9 +18,15 @@ from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 
+from st_paragram.core.folders import temporary_folder
 from st_paragram.tools.cleaning.config import Key
 
 BUCKETS = 64
+_BITS = 6  # of a key that choose one of 64 files
+_KEY_BITS = 24
+_KEY_DIGITS_READ = _KEY_BITS // 4
+_MOST_DEPTH = _KEY_BITS // _BITS
+_MOST_BYTES = 64 << 20  # of a file that is sorted at once
 KEY_DIGITS = 32
 _SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
 _TEXTS = KEY_DIGITS + 6
@@ -34,13 +41,14 @@ def pack_rows(
 ) -> list[bytes]:
     """Pack pairs of normalized texts of a source, with their original columns if given."""
     hashed = _hasher(by, seed)
+    number = b"\t%04d\t" % source
     rows = []
     for place, (first, second) in enumerate(pairs):
         texts = f"{first}\t{second}".encode("utf-8", "replace")
-        carried = b""
+        row = hashed(texts) + number + texts
         if columns is not None:
-            carried = b"\t" + "\t".join(columns[place]).encode("utf-8", "replace")
-        rows.append(b"%s\t%04d\t%s%s\n" % (hashed(texts), source, texts, carried))
+            row += b"\t" + "\t".join(columns[place]).encode("utf-8", "replace")
+        rows.append(row + b"\n")
     return rows
 
 
@@ -99,10 +107,24 @@ def columns_of(row: bytes) -> bytes:
 
 
 def read_buckets(folder: Path) -> Iterator[list[bytes]]:
-    """Yield the sorted rows of each file, in the order of the keys."""
+    """Yield sorted rows, in the order of the keys; equal rows are together."""
     for number in range(BUCKETS):
+        yield from _sorted_parts(_file(folder, number), depth=1)
+
+
+def _sorted_parts(path: Path, depth: int) -> Iterator[list[bytes]]:
+    """Yield the sorted rows of a file, in parts that fit into memory."""
+    if path.stat().st_size <= _MOST_BYTES or depth == _MOST_DEPTH:
         # no row has a carriage return
-        yield sorted(_file(folder, number).read_bytes().splitlines(keepends=True))
+        yield sorted(path.read_bytes().splitlines(keepends=True))
+        return
+    with temporary_folder(path) as folder:
+        with Buckets(folder, depth=depth) as buckets, path.open("rb") as file:
+            buckets.add(file)
+        for number in range(BUCKETS):
+            part = _file(folder, number)
+            yield from _sorted_parts(part, depth + 1)
+            part.unlink()
 
 
 def _file(folder: Path, number: int) -> Path:
@@ -112,9 +134,13 @@ def _file(folder: Path, number: int) -> Path:
 class Buckets(ExitStack):
     """The files of a folder, open for appending rows."""
 
-    def __init__(self, folder: Path, sizes: Sequence[int] = (0,) * BUCKETS) -> None:
-        """Open the files, creating missing files, and truncate them to their sizes in bytes."""
+    def __init__(self, folder: Path, sizes: Sequence[int] = (0,) * BUCKETS, depth: int = 0) -> None:
+        """Open the files, creating missing files, and truncate them to their sizes in bytes.
+
+        `depth` is the number of times that the rows were divided before.
+        """
         super().__init__()
+        self._shift = _KEY_BITS - (depth + 1) * _BITS
         folder.mkdir(parents=True, exist_ok=True)
         self._files = []
         for number, size in enumerate(sizes):
@@ -125,8 +151,9 @@ class Buckets(ExitStack):
     def add(self, rows: Iterable[bytes]) -> None:
         """Append each row to the file of its key."""
         files = self._files
+        shift = self._shift
         for row in rows:
-            files[int(row[:2], 16) * BUCKETS >> 8].write(row)
+            files[int(row[:_KEY_DIGITS_READ], 16) >> shift & (BUCKETS - 1)].write(row)
 
     def sizes(self) -> list[int]:
         """Flush all files, and return their sizes in bytes."""

@@ -22,6 +22,7 @@ from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.core.tokenizers.sentencepiece import normalizer
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import Row, RowRepair, RowStep, apply_steps
+from st_paragram.tools.cleaning.text import single_spaced
 from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, pack_rows
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, SourceReport
 from st_paragram.tools.preparation.settings import PrepareSettings
@@ -67,7 +68,7 @@ def clean_rows(
     block: Block, steps: Sequence[RowStep]
 ) -> tuple[list[Row], list[str | None], Counter[str]]:
     """Return what `apply_steps` does for rows with single spaces; errors name the rows."""
-    rows: list[Row] = [tuple([" ".join(cell.split()) for cell in row]) for row in block.rows]
+    rows: list[Row] = [tuple(map(single_spaced, row)) for row in block.rows]
     try:
         return apply_steps(steps, rows)
     except TextError as error:

@@ -7,9 +7,11 @@ import re
 from typing import get_args
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.core.text.words import UNSEGMENTED
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning import languages as language_module
 from st_paragram.tools.cleaning.base import apply_steps
@@ -19,7 +21,12 @@ from st_paragram.tools.cleaning.markup import Kind, Markup, SoftHyphens
 from st_paragram.tools.cleaning.numbers import Numbers
 from st_paragram.tools.cleaning.shape import Copied, CutOff, Length, Ratio, Script
 from st_paragram.tools.cleaning.swapped import Swapped
-from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
+from st_paragram.tools.cleaning.text import (
+    count_characters,
+    is_unsegmented,
+    normalized_key,
+    single_spaced,
+)
 
 FILTERS = [
     Length(),
@@ -91,10 +98,24 @@ def test_no_text_is_too_much_for_markup(rows):
         ("شَرِبَ قرآن", "شربقرآن"),
         ("שָׁלוֹם", "שלום"),
         ("?!", ""),
+        ("한\u115f글\u3164\uffa0", "한글"),  # letters without a shape
+        ("𠀀—𝐀 \U0001f600\U000e0041é", "𠀀aé"),
     ],
 )
 def test_normalized_key(text, key):
     assert normalized_key(text) == key
+
+
+@pytest.mark.parametrize("characters", [UNSEGMENTED, r"[\p{L}&&\p{Script=Cyrl}]"])
+@given(text=TEXTS)
+def test_characters_of_a_class_are_counted(characters, text):
+    pattern = regex.compile(f"[{characters}]", regex.VERSION1)
+    assert count_characters(characters, text) == len(pattern.findall(text))
+
+
+@given(text=TEXTS)
+def test_single_spaces(text):
+    assert single_spaced(text) == " ".join(text.split())
 
 
 # ---- length
@@ -190,6 +211,8 @@ def test_copied_share():
     first, second = "aaa bbb ccc ddd eee", "aaa bbb ccc ddd xxx"
     assert verdict(Copied(max_share=0.8), first, second) is None
     assert verdict(Copied(max_share=0.79), first, second) == "mostly copied"
+    assert verdict(Copied(max_share=0.8), f"{first} xx yy zz", second) is None
+    assert verdict(Copied(max_share=0.7), f"{first} xx yy zz", second) == "mostly copied"
     assert verdict(Copied(max_share=1), f"{first} {first}", first) is None
     assert verdict(Copied(max_share=1), first, first.upper()) == "identical sides"
 

@@ -348,3 +348,8 @@ def test_the_scripts_help_names_the_files_it_writes(monkeypatch, capsys):
     option = " ".join(capsys.readouterr().out.partition("--output FILE  ")[2].split())
     assert ended.value.code == 0
     assert "known_test_sentences.bin and known_sets.yaml are written next to it" in option
+
+
+def test_rows_are_checked_without_a_digest_of_all_sentences(monkeypatch):
+    monkeypatch.setattr(known_sentences.hashlib, "sha256", None)
+    assert KnownTestSentences().reject([("A sentence of ours.", "Una frase.")]) == [None]
