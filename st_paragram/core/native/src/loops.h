@@ -18,14 +18,10 @@ namespace st_paragram {
 
 // The moves of a table row for the steps that it was asleep, with the same arithmetic as in
 // st_paragram/learning/training/compiled_adam.py.
-struct SleptMove {
-    float weight[2], node[2];
-};
+struct SleptMove { float weight[2], node[2]; };
 
 // The factors by which a row's moments decay in those steps.
-struct Decay {
-    float moment, square;
-};
+struct Decay { float moment, square; };
 
 struct AdamStep {
     float moment_share, square_decay, square_share;  // 1 - beta1, beta2, 1 - beta2

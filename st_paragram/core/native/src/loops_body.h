@@ -335,9 +335,7 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
 }
 
 // How a pair's loss enters the gradients: factors of s, t, n and o.
-struct PairShares {
-    float st, sn, to, s, t, n, o, loss;
-};
+struct PairShares { float st, sn, to, s, t, n, o, loss; };
 
 // Squares and products of four sentences.
 struct PairSums {

@@ -9,9 +9,7 @@
 namespace st_paragram {
 
 // st_paragram.errors.SettingsError: the caller's settings, files or machine do not allow the work.
-struct SettingsError : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+struct SettingsError : std::runtime_error { using std::runtime_error::runtime_error; };
 
 using Body = void (*)(void* context, int64_t begin, int64_t end, int thread);
 

@@ -217,7 +217,8 @@ void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters)
 
 // Prepare the characters of the basic plane that become one character with letters.
 void Unigram::prepare_characters() {
-    const std::vector<uint8_t> marks = charsmap_.marks();
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    const std::vector<uint8_t> marks = charsmap_.marks(pairs);
     prepared_.assign(kBasicPlane, 0);
     for (uint32_t code = 0; code < kBasicPlane; ++code) {
         uint32_t character = lower_case_ ? Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(code)) : code;
@@ -233,6 +234,7 @@ void Unigram::prepare_characters() {
         const uint32_t bits = (mark & Charsmap::kBegins ? kBegins : 0) | (mark & Charsmap::kFollows ? kFollows : 0);
         if (const uint32_t letters = alphabet_.letters(character)) prepared_[code] = letters | bits;
     }
+    for (const auto& [first, second] : pairs) pairs_.set(pair(prepared_[first], prepared_[second]));
 }
 
 bool Unigram::segment(std::string_view word, Segmentation& result) const {
@@ -256,7 +258,8 @@ size_t Unigram::spell(std::string_view word, Segmentation& result) const {
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
         const int width = width_at(at);
         const uint32_t prepared = width > 3 ? 0 : prepared_[character_at(at, width)];
-        if (!(prepared & kLetters) || (before << 1 & prepared & kFollows)) return spell_by_rules(word, result);
+        const bool together = (before << 1 & prepared & kFollows) && pairs_[pair(before, prepared)];
+        if (!(prepared & kLetters) || together) return spell_by_rules(word, result);
         add(prepared & kLetters);
         before = prepared;
         at += width;

@@ -1,6 +1,7 @@
 // Sentencepiece's unigram models, applied to single words.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,9 +42,9 @@ public:
     // no character is left.
     void normalize(std::string_view word, std::string& result) const;
 
-    // What the rules say about characters of the basic plane, as bits.
+    // What the rules say about characters of the basic plane, as bits; `marks` also lists the first two of their keys.
     enum Mark : uint8_t { kReplaced = 1, kBegins = 2, kFollows = 4 };  // alone; as the first, the second of several
-    std::vector<uint8_t> marks() const;
+    std::vector<uint8_t> marks(std::vector<std::pair<uint32_t, uint32_t>>& pairs) const;
 
     // The replacement of the longest key at the start of a text, and the key's length; nullptr if there is no key.
     const char* longest(const char* begin, const char* end, int64_t& length) const;
@@ -55,9 +56,7 @@ private:
     static uint32_t offset(uint32_t unit) { return unit >> 10 << (unit >> 6 & 8); }
 
     // Units by the base of their parent, 0: none: the first, and for each unit the next with the same base.
-    struct Children {
-        std::vector<uint32_t> first, next;
-    };
+    struct Children { std::vector<uint32_t> first, next; };
     Children children() const;
     template <class Each>
     void each_character(const Children& children, uint32_t node, Each each, uint32_t code = 0, int missing = 0) const;
@@ -196,8 +195,9 @@ public:
 
 private:
     // Letters, with bits that say which characters the normalization rules look at together: a rule may replace a
-    // character with kBegins and a following one with kFollows.
+    // character with kBegins and a following one with kFollows if `pairs_` has their letters.
     static constexpr uint32_t kLetters = 0xFFFF, kBegins = 1u << 30, kFollows = 1u << 31;
+    static size_t pair(uint32_t one, uint32_t next) { return ((one & kLetters) * 0x9E37u + (next & kLetters)) & 0xFFFF; }
 
     void prepare_characters();
     size_t spell(std::string_view word, Segmentation& result) const;
@@ -212,6 +212,7 @@ private:
     int32_t unknown_ = -1, unknown_score_ = 0;
     std::vector<int32_t> byte_ids_;  // of 256 pieces, or none
     Charsmap charsmap_;
+    std::bitset<1 << 16> pairs_;
     Alphabet alphabet_;
     PieceTrie trie_;
     std::vector<uint32_t> prepared_;  // the letters that a character becomes, and bits; 0: see spell_by_rules

@@ -247,7 +247,7 @@ void Charsmap::each_character(const Children& children, uint32_t node, Each each
     }
 }
 
-std::vector<uint8_t> Charsmap::marks() const {
+std::vector<uint8_t> Charsmap::marks(std::vector<std::pair<uint32_t, uint32_t>>& pairs) const {
     std::vector<uint8_t> result(1 << 16);
     const Children children = this->children();
     each_character(children, 0, [&](uint32_t node, uint32_t first) {
@@ -255,7 +255,9 @@ std::vector<uint8_t> Charsmap::marks() const {
         if (has_leaf(units_[node])) result[first] |= kReplaced;
         each_character(children, node, [&](uint32_t, uint32_t second) {
             result[first] |= kBegins;
-            if (second < result.size()) result[second] |= kFollows;
+            if (second >= result.size()) return;
+            result[second] |= kFollows;
+            pairs.emplace_back(first, second);
         });
     });
     return result;
