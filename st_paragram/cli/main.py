@@ -36,6 +36,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 _HELP = ("-h", "--help")
+_NEED_TORCH = ("train", "towers", "generate", "import", "push")
 _CHATTY = ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate")
 
 
@@ -153,7 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if words[0].startswith("-"):
         _overview_parser().error(f"{words[0]} is not a command; name a command before its options")
-    return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words))
+    needs_torch = words[0] in _NEED_TORCH
+    return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words), needs_torch)
 
 
 def _run(words: Sequence[str]) -> int:
@@ -161,7 +163,7 @@ def _run(words: Sequence[str]) -> int:
     return int(_module(arguments.command).run(arguments))
 
 
-def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
+def run_reporting_errors(name: str, run: Callable[[], int], needs_torch: bool = False) -> int:
     """Call `run`, and turn errors raised on purpose into one line on stderr.
 
     The status is 1 after an error, and 130 after Ctrl-C.
@@ -194,7 +196,7 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except MemoryError as error:
         reason = f"not enough memory ({error}); close other programs, or use a smaller batch"
     except ImportError as error:
-        advice = missing_from_light(error)
+        advice = missing_from_light(error, needs_torch)
         if advice is None:
             raise
         reason = advice
