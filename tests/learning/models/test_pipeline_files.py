@@ -52,6 +52,15 @@ def saved(model, tmp_path):
     return load_save.save(model, tmp_path / "x", card="# x\n")
 
 
+def test_the_card_of_a_loaded_pipeline_names_the_model_on_the_hub(model, tmp_path):
+    saved = load_save.save(model, tmp_path / "x", card="")
+    loaded = st_paragram.load(saved, device="cpu")
+    loaded.model_card_data.model_id = "owner/x"
+    loaded.save_pretrained(str(tmp_path / "again"))
+    card = (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
+    assert 'SentenceTransformer("owner/x")' in card
+
+
 @pytest.mark.parametrize("model", KINDS, indirect=True)
 def test_a_pipeline_comes_back_with_its_settings(model, saved, pairs):
     texts = [*(a for a, _ in pairs[:40]), *TEXTS]
