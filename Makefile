@@ -15,6 +15,15 @@ own = if [ -L "$(1)" ] || { [ -e "$(1)" ] && [ ! -f "$(1)/$(MARKER)" ]; }; then 
 	echo "$(1) exists and make did not create it; move it elsewhere" >&2; exit 1; fi; \
 	mkdir -p "$(1)" && touch "$(1)/$(MARKER)"
 
+# pip shows each package and the progress of downloads.
+PIP_INSTALL := $(BIN)/pip install --disable-pip-version-check --no-warn-script-location
+# Show what was installed and its size; if torch came with CUDA, also how to get a smaller one.
+report = @version=$$($(BIN)/python -c "from importlib.metadata import version; print(version('torch'))"); \
+	echo "$(VENV): torch $$version; $$(du -sh "$(VENV)" | cut -f1) in all"; \
+	if [ -n "$$(ls -d $(VENV)/lib/python*/site-packages/nvidia 2>/dev/null)" ]; then \
+	echo "This torch includes CUDA. Without a GPU, a smaller one is enough:"; \
+	echo "  make clean && make install TORCH_INDEX=https://download.pytorch.org/whl/cpu"; fi
+
 .PHONY: help install demo docs test test-slow lint format clean
 .DEFAULT_GOAL := help
 
@@ -28,17 +37,19 @@ $(VENV)/.torch:
 	@echo "Setting up $(VENV): this takes a few minutes the first time."
 	@[ -e "$(VENV)" ] || { $(call own,$(VENV)); }
 	$(PYTHON) -m venv $(VENV)
-	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
+	@if [ -n "$(TORCH_INDEX)" ]; then $(PIP_INSTALL) --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
 	@touch $@
 
 # Only the package for the demo; with an extra for development or for the documentation site.
 $(VENV)/.installed: $(SOURCES) | $(VENV)/.torch
-	$(BIN)/pip install --quiet --editable .
+	$(PIP_INSTALL) --editable .
+	$(report)
 	@touch $@
 
 $(VENV)/.installed-%: $(SOURCES) | $(VENV)/.torch
-	$(BIN)/pip install --quiet --editable ".[$*]"
+	$(PIP_INSTALL) --editable ".[$*]"
+	$(report)
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed

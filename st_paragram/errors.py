@@ -4,7 +4,8 @@ ParagramError
 ├── TextError             parallel text that cannot be read: unequal files, wrong columns
 ├── StoreError            a pair store that is incomplete, damaged or too small
 ├── ModelDirectoryError   a model directory that is missing, incomplete or would be overwritten
-├── SettingsError         settings or arguments that contradict each other or the procedure
+├── SettingsError         settings or arguments that contradict each other or the procedure; also a
+│                         ValueError
 ├── MissingExtraError     an optional dependency is not installed
 │   └── MissingNameError  a public name needs it; also an AttributeError
 ├── EvaluationError       evaluation data is missing, or a score is not a number
@@ -40,8 +41,8 @@ class ModelDirectoryError(ParagramError):
     """A model directory that is missing, incomplete, or would be overwritten."""
 
 
-class SettingsError(ParagramError):
-    """Settings or arguments that contradict each other or the procedure."""
+class SettingsError(ParagramError, ValueError):
+    """Settings or arguments that contradict each other or the procedure; also a `ValueError`."""
 
 
 class MissingExtraError(ParagramError):
@@ -91,9 +92,10 @@ def refused(
     """
     try:
         yield
-    except MissingExtraError:  # it may be an AttributeError, but says what to install
-        raise
     except DAMAGED + others as reason:
+        # of this package's errors, some are also a ValueError or an AttributeError
+        if isinstance(reason, ParagramError) and not isinstance(reason, others):
+            raise
         raise error(f"{where}: {what} ({one_line(reason, about=where)}); {advice}") from reason
 
 

@@ -20,7 +20,6 @@ from st_paragram.core.files import names_of
 from st_paragram.core.formatting import counted, markdown_table
 from st_paragram.core.model_directory.configuration import (
     AVERAGING,
-    MODULES_FILE,
     read_configuration,
     table_note,
 )
@@ -45,6 +44,7 @@ from st_paragram.learning.models.card import (
     from_record,
     render,
     score_entry,
+    without_record,
 )
 from st_paragram.runs.families import facts_of
 from st_paragram.tools.evaluation.scores import Score, read_scores
@@ -67,6 +67,7 @@ class PushReport:
 
     repository: str  # `owner/name`
     files: Mapping[str, int]  # name -> bytes, for the model and its card
+    license: str | None  # hub identifier on the card; None if no license has been chosen
     commit: str | None = None  # commit on the hub; None for a dry run, like the following fields
     url: str | None = None  # address of this commit
     private: bool | None = None  # whether the repository is private
@@ -141,7 +142,7 @@ def push(
         names = [path.relative_to(files).as_posix() for path in paths]
         sizes = {file: (files / file).stat().st_size for file in names}
         if dry_run:
-            return PushReport(repository, sizes)
+            return PushReport(repository, sizes, card.data.get("license"))
         try:
             api = HfApi(token=token)
             api.create_repo(repository, private=not public, exist_ok=True)
@@ -161,7 +162,14 @@ def push(
             f"{repository} is public; push with --public (public=True), or choose another name"
         )
     url = f"{constants.ENDPOINT}/{repository}/tree/{commit}"
-    return PushReport(repository, sizes, commit, url, private=bool(before.private))
+    return PushReport(
+        repository,
+        sizes,
+        card.data.get("license"),
+        commit,
+        url,
+        private=bool(before.private),
+    )
 
 
 def _reason(error: Exception, token: str) -> str:
@@ -190,9 +198,8 @@ def _save_again(folder: Path, files: Path) -> int:
 
 def _card(folder: Path, files: Path, dimension: int, address: str) -> Any:
     """Return the directory's card, or a new card, with the repository's name in its snippets."""
-    modules = files / MODULES_FILE
-    stock = modules.is_file() and b'"st_paragram.' not in modules.read_bytes()
-    text = _new_card(folder, files, dimension, address, stock)
+    plain = without_record(address.partition("/")[2], dimension, files)
+    text = _new_card(folder, files, plain, dimension, address)
     path = folder / "README.md"
     if path.is_file():
         text = path.read_text(encoding="utf-8")
@@ -203,21 +210,18 @@ def _card(folder: Path, files: Path, dimension: int, address: str) -> Any:
     # in the snippets, possibly followed by the comment that it is a path
     own = re.escape(folder.resolve().name)
     card.text = re.sub(rf'\("{own}"\)(?:  #.*)?', f'("{address}")', card.text)
-    library = "sentence-transformers" if stock else "st_paragram"
+    library = "sentence-transformers" if plain.stock else "st_paragram"
     card.data.library_name = card.data.get("library_name") or library
     card.data.pipeline_tag = card.data.get("pipeline_tag") or "sentence-similarity"
     card.data.tags = _extended(card.data.get("tags"), ["st_paragram"])
     return card
 
 
-def _new_card(folder: Path, files: Path, dimension: int, address: str, stock: bool) -> str:
+def _new_card(folder: Path, files: Path, plain: Card, dimension: int, address: str) -> str:
     """Return the text of a card for a directory without one."""
-    name = address.partition("/")[2]
     record = read_training_record(folder)
-    card = Card(name, f"Sentence embeddings with {dimension} dimensions.", stock)
-    if record:
-        card = from_record(record, facts_of(record), dimension)
-    card = replace(card, name=name, stock=card.stock and stock, address=address)
+    card = from_record(record, facts_of(record), dimension) if record else plain
+    card = replace(card, name=plain.name, stock=card.stock and plain.stock, address=address)
     return render(card) + table_note(read_configuration(files).values.get("table_type"))
 
 

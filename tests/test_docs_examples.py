@@ -13,6 +13,8 @@ import ast
 import contextlib
 import importlib.util
 import io
+import shutil
+import sys
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -20,6 +22,7 @@ import pytest
 from support.doc_commands import problem
 from support.doc_folder import PAIRS, copy_what_is_named, make_folder
 from support.doc_pages import PAGES, ROOT, Block, assert_alike, blocks
+from support.doc_server import DocServer
 
 from st_paragram.cli.main import main, parse
 from st_paragram.runs import training_data
@@ -40,13 +43,20 @@ RUN = {
     "score",
     "search",
 }
-RUN_IN_RECIPES = RUN | {"prepare", "train"}
-#: Options of `evaluate` on small files; its benchmarks need data that are not there.
-OWN_DATA = {"--translations", "--graded", "--queries"}
+RUN_IN_RECIPES = RUN | {"prepare", "serve", "train"}
+#: Options of `evaluate` on small files, since its benchmarks need data that are not there; and of
+#: `push`, which sends nothing then.
+SAFE = {"--translations", "--graded", "--queries", "--dry-run"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
 OPTIONAL = ("lancedb", "qdrant_client", "pymilvus")  # which development may do without
-# two train a model, one starts processes
-SLOW = ("five_minutes.md", "many_machines.md", "modules.md")
+# they train a model or start processes
+SLOW = (
+    "five_minutes.md",
+    "many_machines.md",
+    "modules.md",
+    "web_service.md",
+    "your_language.md",
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +69,14 @@ def prepared(tmp_path_factory):
 def _small(monkeypatch):
     monkeypatch.setattr(training_data, "BUILT_IN_PAIRS", PAIRS)
     mpl.use("agg")
+
+
+@pytest.fixture
+def server():
+    """The server of a page of recipes."""
+    server = DocServer()
+    yield server
+    server.stop()
 
 
 def run_python(block: Block, names: dict[str, object]) -> None:
@@ -78,9 +96,34 @@ def run_python(block: Block, names: dict[str, object]) -> None:
         for part in parts
         for name in (getattr(part, "module", None), *(one.name for one in part.names))
     ]
-    find = importlib.util.find_spec
-    there = [name for name in modules if name and "." in name and find(name.partition(".")[0])]
-    assert all(map(find, there)), block.where
+    missing = [name for name in modules if name and is_missing(name)]
+    assert not missing, f"{block.where}: {', '.join(missing)}"
+
+
+def is_missing(module: str) -> bool:
+    """Whether an installed package lacks a module.
+
+    Several packages may share a namespace, such as llama_index, and need not all be installed.
+    """
+    parts = module.split(".")
+    is_namespace = True
+    for end in range(1, len(parts) + 1):
+        spec = importlib.util.find_spec(".".join(parts[:end]))
+        if spec is None:
+            return not is_namespace
+        is_namespace = spec.origin is None
+        if spec.submodule_search_locations is None:  # a module without modules below it
+            return end < len(parts)
+    return False
+
+
+def test_modules_of_packages_that_are_not_installed_are_not_missing(tmp_path, monkeypatch):
+    (tmp_path / "shared" / "core").mkdir(parents=True)
+    (tmp_path / "shared" / "core" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert is_missing("shared.core.vectors") and is_missing("st_paragram.nothing")
+    for module in ("shared.core", "shared.embeddings.vectors", "not_installed.vectors", "json"):
+        assert not is_missing(module)
 
 
 def run_command(words: list[str], where: str, capsys) -> None:
@@ -100,7 +143,7 @@ def named(pages):
 
 
 @pytest.mark.parametrize("page", named(PAGES))
-def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypatch, capsys):
+def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypatch, capsys, server):
     found = blocks(page)
     shell = [
         " ".join(words)
@@ -127,14 +170,22 @@ def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypat
         )
         words = block.commands() if block.language == "shell" and block.runs else []
         ours = [each for each in words if each[0] == "st-paragram"]
-        quick = [each for each in ours if each[1] in run or OWN_DATA.intersection(each)]
+        quick = [each for each in ours if each[1] in run or SAFE.intersection(each)]
+        requests = [each for each in words if page.parent.name == "recipes" and each[0] == "curl"]
         capsys.readouterr()
         if block.language == "python" and page.name != TESTED_ELSEWHERE and not needs_more:
             run_python(block, names)
             is_output = is_output and block.runs
+        elif requests:
+            if shutil.which("curl") is None:
+                pytest.skip("curl is not installed")
+            sys.stdout.write(server.run(block.text))
         else:
             for each in quick:
-                run_command(each, block.where, capsys)
+                if each[1] == "serve":
+                    server.start(each)
+                else:
+                    run_command(each, block.where, capsys)
             is_output = is_output and quick and len(quick) == len(words)
         if is_output:
             assert_alike(capsys.readouterr().out, after)

@@ -240,12 +240,14 @@ def test_the_command_uploads_and_a_dry_run_sends_nothing(hub, folder, capsys, mo
     assert main(["push", "p-sp-xx", NAME, "--public", "--license", "CC0-1.0"]) == 0
     shown = capsys.readouterr()
     assert "uploaded 7 files, " in shown.err and "me/p-sp-xx (public): " in shown.err
+    assert "no license" not in shown.err
     assert "model.safetensors" in shown.out
     assert main(["push", "p-sp-xx", NAME]) == 1
     assert "me/p-sp-xx is public; push with --public" in capsys.readouterr().err
     monkeypatch.delenv("HF_TOKEN")
     assert main(["push", "p-sp-xx", NAME, "--dry-run"]) == 0
-    assert "would upload 7 files" in capsys.readouterr().err
+    messages = capsys.readouterr().err
+    assert "would upload 7 files" in messages and "the card names no license" in messages
     assert len(hub.messages) == 1
     for words, said in (([NAME], "no token; create one"), (["me"], "has no owner")):
         assert main(["push", "p-sp-xx", *words]) == 1

@@ -30,7 +30,7 @@ PACKAGES = {
     "sqlite-vec": "sqlite_vec",
     "Chroma": "chromadb",
     "LangChain": "langchain_huggingface",
-    "LlamaIndex": "llama_index.core",
+    "LlamaIndex": "llama_index.embeddings.huggingface",
     "Haystack": "haystack_integrations.components.embedders.sentence_transformers",
     "txtai": "txtai",
     "scikit-learn": "sklearn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -51,6 +52,22 @@ def test_a_folder_of_the_user_is_not_replaced(folder: Path, goal: str, output: s
     for _ in range(2):
         assert make(folder, goal, *OPTIONS).returncode == 0
     assert files(folder / output) == {".made-by-make"}
+
+
+@pytest.mark.parametrize("has_cuda", [True, False])
+def test_installation_shows_its_progress_and_its_size(folder: Path, has_cuda: bool) -> None:
+    (folder / "bin/pip").write_text('#!/bin/sh\necho "pip $@"\n')
+    (folder / "bin/pip").chmod(0o755)
+    (folder / "bin/python").write_text("#!/bin/sh\necho 2.9.1\n")
+    libraries = folder / "lib/python3.11/site-packages"
+    (libraries / ("nvidia" if has_cuda else "numpy")).mkdir(parents=True)
+    run = make(folder, "install", *OPTIONS)
+    assert run.returncode == 0, run.stderr
+    first, *report = run.stdout.splitlines()
+    assert first.startswith("pip install ") and first.endswith(" --editable .[dev]")
+    assert "quiet" not in first
+    assert re.fullmatch(r"\.: torch 2\.9\.1; [\d.]+[KM] in all", report[0])
+    assert ("make install TORCH_INDEX=" in run.stdout) == has_cuda
 
 
 def test_clean_removes_only_what_make_created(folder: Path) -> None:

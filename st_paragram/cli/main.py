@@ -38,6 +38,7 @@ COMMANDS = {name: about for group in GROUPS.values() for name, about in group.it
 _HELP = ("-h", "--help")
 # Option in a usage that may be left out, with its value, which may have brackets
 _OPTION = re.compile(r" \[-(?:[^\[\]]|\[[^\[\]]*\])*\]")
+_NEED_TORCH = ("train", "towers", "generate", "import", "push")
 _CHATTY = ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate")
 
 
@@ -167,7 +168,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if words[0].startswith("-"):
         _overview_parser().error(f"{words[0]} is not a command; name a command before its options")
-    return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words))
+    needs_torch = words[0] in _NEED_TORCH
+    return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words), needs_torch)
 
 
 def _run(words: Sequence[str]) -> int:
@@ -175,7 +177,7 @@ def _run(words: Sequence[str]) -> int:
     return int(_module(arguments.command).run(arguments))
 
 
-def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
+def run_reporting_errors(name: str, run: Callable[[], int], needs_torch: bool = False) -> int:
     """Call `run`, and turn errors raised on purpose into one line on stderr.
 
     The status is 1 after an error, and 130 after Ctrl-C.
@@ -212,7 +214,7 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except MemoryError as error:
         reason = f"not enough memory ({error}); close other programs, or use a smaller batch"
     except ImportError as error:
-        advice = missing_from_light(error)
+        advice = missing_from_light(error, needs_torch)
         if advice is None:
             raise
         reason = advice

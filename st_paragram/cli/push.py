@@ -69,4 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         kind = "private" if report.private else "public"
         say(f"uploaded {files} to {report.repository} ({kind}): {report.url}")
+    if report.license is None:
+        say(
+            "the card names no license, so others may not use the model; choose one that the"
+            " training text allows, with --license ID"
+        )
     return 0

@@ -10,28 +10,40 @@ from types import ModuleType
 from st_paragram.errors import MissingExtraError
 
 # Packages of the full installation that the light installation lacks.
-_FULL = (
+_SMALL = ("h5py", "langcodes", "scipy")
+_LARGE = (
     "torch",
     "transformers",
     "sentence_transformers",
-    "h5py",
-    "scipy",
     "datasets",
     "accelerate",
     "huggingface_hub",
-    "langcodes",
 )
+_TORCH_FOR_CPUS = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
-def missing_from_light(error: ImportError) -> str | None:
-    """Return advice if the light installation lacks a package; None for any other error."""
+def missing_from_light(error: ImportError, needs_torch: bool = False) -> str | None:
+    """Return advice if the light installation lacks a package; None for any other error.
+
+    Small packages are installed alone, unless the caller `needs_torch`, which brings them.
+    """
     package = (error.name or "").partition(".")[0]
-    if package not in _FULL:
+    if package not in _SMALL + _LARGE:
         return None
-    return (
-        f"{package.replace('_', '-')} is not installed (the light installation leaves it out);"
-        " for a full installation in a clone, run: pip install -e ."
-    )
+    has_torch = find_spec("torch") is not None
+    if package in _SMALL and (has_torch or not needs_torch):
+        missing = [name for name in _SMALL if find_spec(name) is None]
+        advice = f"run: pip install {' '.join(missing)}"
+    elif has_torch:
+        advice = "in a clone, run: pip install -e ."
+    else:
+        package = "torch"
+        advice = (
+            f"in a clone, run: {_TORCH_FOR_CPUS} (without a GPU: 1.7 GB in all instead of 6.1),"
+            " then: pip install -e ."
+        )
+    name = package.replace("_", "-")
+    return f"{name} is not installed (the light installation leaves it out); {advice}"
 
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:

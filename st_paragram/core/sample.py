@@ -52,7 +52,8 @@ def sample_pairs(
     pairs = [pair for pair in zip(sentences, translations, strict=True) if pair[0] != pair[1]]
     if count is not None and not 0 <= count <= len(pairs):
         raise SettingsError(
-            f"count is {count}; for {first} and {second}, give at most {len(pairs)} built-in pairs"
+            f"count is {count}; for {first} and {second}, give at most {len(pairs):,} built-in"
+            " pairs"
         )
     return iter(pairs[:count])
 

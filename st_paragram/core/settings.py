@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import pydantic
 import pydantic.dataclasses
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from typing_extensions import dataclass_transform
 
 from st_paragram.errors import SettingsError, one_line, short
@@ -87,16 +88,18 @@ def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
         try:
             set_values(self, *args, **kwargs)
         except pydantic.ValidationError as error:
-            raise SettingsError(where + _refusal(error, names)) from None
-        except SettingsError as error:  # raised by `__post_init__`
-            raise SettingsError(f"{where}{error}") from error.__cause__
+            first = error.errors()[0]
+            reason = first.get("ctx", {}).get("error")
+            if isinstance(reason, SettingsError):  # raised by `__post_init__` or a validator
+                raise SettingsError(f"{where}{reason}") from reason.__cause__
+            raise SettingsError(where + _refusal(first, names)) from None
 
     checked_class.__init__ = checked  # type: ignore[assignment]
     return checked_class  # type: ignore[return-value]
 
 
-def _refusal(error: pydantic.ValidationError, names: list[str]) -> str:
-    first = error.errors()[0]
+def _refusal(first: ErrorDetails, names: list[str]) -> str:
+    """Describe the first error of pydantic in words of this package."""
     name = first["loc"][0]
     if isinstance(name, int) and name < len(names):
         name = names[name]

@@ -141,7 +141,7 @@ def score_file(
                 scores.append(round(score, 6))
         if counts.nul_rows:
             raise TextError(
-                f"{source.name}: {counts.nul_rows} rows have NUL bytes and cannot be scored;"
+                f"{source.name}: {counts.nul_rows:,} rows have NUL bytes and cannot be scored;"
                 " remove the bytes"
             )
     return report

@@ -101,6 +101,27 @@ def test_models_are_copied_and_described(texts, tmp_path):
     assert done.returncode == 1 and "only averaging models" in done.stderr
 
 
+ADVICE = [
+    (["evaluate", "p-sp-mini", "--graded", "graded.tsv"], HEAVY, "run: pip install h5py scipy"),
+    (["train", "bitext", "--lang", "es"], ("h5py", "scipy"), "run: pip install h5py scipy"),
+    (["train", "bitext", "--lang", "es"], HEAVY, "whl/cpu (without a GPU: 1.7 GB in all instead"),
+    (["train", "bitext", "--lang", "es"], ("datasets",), "in a clone, run: pip install -e ."),
+]
+
+
+@pytest.mark.parametrize(("words", "packages", "advice"), ADVICE)
+def test_what_is_missing_is_installed_without_torch_if_that_is_enough(
+    tmp_path, words, packages, advice
+):
+    (tmp_path / "graded.tsv").write_text("".join(f"{i}\ta {i}\tb {i}\n" for i in range(5)))
+    done = run_without(COMMAND, words, packages, tmp_path)
+    error = done.stderr.splitlines()[-1]
+    assert done.returncode == 1
+    assert "(the light installation leaves it out)" in error and advice in error
+    if "whl/cpu" not in advice:
+        assert "torch" not in error
+
+
 def test_serve_answers():
     pytest.importorskip("uvicorn")
     with socket.create_server(("127.0.0.1", 0)) as listener:

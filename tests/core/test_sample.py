@@ -59,7 +59,7 @@ def test_the_first_pairs() -> None:
     [
         (
             lambda: sample_pairs("es", 10_001),
-            "count is 10001; for en and es, give at most 10000 built-in pairs",
+            "count is 10001; for en and es, give at most 10,000 built-in pairs",
         ),
         (
             lambda: sample_pairs("xx"),

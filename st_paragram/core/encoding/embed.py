@@ -95,7 +95,7 @@ def list_of_texts(inputs: Any) -> list[str]:
     for position, text in enumerate(rows):
         if not isinstance(text, str):
             raise SettingsError(
-                f"text {position} of {len(rows)} (counted from 0) is {short(text)}"
+                f"text {position:,} of {len(rows):,} (counted from 0) is {short(text)}"
                 f" ({type(text).__name__}); give only strings"
             )
         texts.append(str(text))  # of a subclass, such as numpy.str_

@@ -193,7 +193,7 @@ class Encoder:
         """
         name, a, b = self._compared(a, b)
         if len(a) != len(b):
-            raise SettingsError(f"{len(a)} and {len(b)} vectors; give pairs, as many of both")
+            raise SettingsError(f"{len(a):,} and {len(b):,} vectors; give pairs, as many of both")
         if name == "manhattan":
             return -np.abs(a - b).sum(axis=1)
         if name == "euclidean":

@@ -153,7 +153,7 @@ def weights_size(folder: Path) -> int:
 def save_directory(
     path: str | Path,
     write: Callable[[Path], None],
-    card: str,
+    card: str | Callable[[Path], str],
     training: str | None,
     overwrite: bool,
 ) -> Path:
@@ -162,7 +162,8 @@ def save_directory(
     Args:
         path: The folder.
         write: Function that creates a folder and fills it.
-        card: Text of `README.md`; a note on a table of float16, int8 or int4 is added.
+        card: Text of `README.md`, or a function that makes it from the filled folder; a note on a
+            table of float16, int8 or int4 is added.
         training: Text of `training.json`.
         overwrite: Replace an existing model directory.
     """
@@ -170,11 +171,12 @@ def save_directory(
     check = partial(check_free, path, overwrite, create_parents=True)
     with output_lock(path, check), atomic_folder(path) as new:
         write(new)
+        text = card if isinstance(card, str) else card(new)
         for kind in _TABLE_NOTES:  # left over from the original
-            card = card.replace(table_note(kind), "")
-        card += table_note(read_configuration(new).values.get("table_type"))
-        if card:
-            write_text(new / "README.md", card.lstrip("\n"))
+            text = text.replace(table_note(kind), "")
+        text += table_note(read_configuration(new).values.get("table_type"))
+        if text:
+            write_text(new / "README.md", text.lstrip("\n"))
         if training:
             write_text(new / TRAINING_FILE, training)
     return path

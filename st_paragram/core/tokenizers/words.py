@@ -87,7 +87,15 @@ def train_words(
     splitter: str = "regex",
     language: str = "en",
 ) -> bytes:
-    """Return the most frequent words as the content of a `WordTokenizer` with the same options."""
+    """Return the most frequent words as the content of a `WordTokenizer` with the same options.
+
+    Args:
+        texts: The texts.
+        size: Maximum number of words.
+        lower_case: Lower-case the texts.
+        splitter: Word splitter, regex or moses.
+        language: Language of the Moses rules; it is not detected in the texts.
+    """
     split = splitting(splitter, language)
     if lower_case:
         texts = map(str.lower, texts)

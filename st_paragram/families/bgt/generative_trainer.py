@@ -213,7 +213,7 @@ def _kept_lengths(
     kept = np.count_nonzero(lengths)
     if kept < 2:
         raise SettingsError(
-            f"{store.path}: {kept} of {len(store):,} pairs left, the others have {limits}; change"
+            f"{store.path}: {kept:,} of {len(store):,} pairs left, the others have {limits}; change"
             " the limits"
         )
     if kept < len(store):

@@ -14,6 +14,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from st_paragram.core.extras import installed_version
 from st_paragram.core.formatting import hundredths, in_words, listed, markdown_table
 from st_paragram.core.languages import codes_of_sides
+from st_paragram.core.model_directory.configuration import MODULES_FILE
 from st_paragram.core.model_directory.record import Score, TrainingRecord, TranslationScore
 from st_paragram.learning.papers import Paper
 
@@ -139,6 +140,13 @@ def score_entry(task: str, name: str, metric: str, share: float | None) -> list[
     return [EvalResult(task, short_name, name, metric, round(100 * share, 2))]
 
 
+def without_record(name: str, dimension: int, folder: Path) -> Card:
+    """Make the card of a model without a record of its training, from its files in a folder."""
+    modules = folder / MODULES_FILE
+    stock = modules.is_file() and b'"st_paragram.' not in modules.read_bytes()
+    return Card(name, f"Sentence embeddings with {dimension} dimensions.", stock)
+
+
 def from_record(
     record: TrainingRecord,
     facts: CardFacts,
@@ -210,7 +218,7 @@ def _training(record: TrainingRecord, start: str) -> str:
         *parts,
         markdown_table(("setting", "value"), settings, left=2),
         f"{record.seconds:.0f} s including evaluation and checkpoints;"
-        f" {record.pairs_per_second:.0f} pairs/s while training, on {record.machine}.",
+        f" {record.pairs_per_second:,.0f} pairs/s while training, on {record.machine}.",
     )
 
 
@@ -219,7 +227,7 @@ def _scores(record: TrainingRecord) -> str:
     for score in record.scores:
         pearson = hundredths(score.correlation.pearson)
         spearman = hundredths(score.correlation.spearman)
-        correlations.append((f"{score.data} ({score.pairs})", score.model, pearson, spearman))
+        correlations.append((f"{score.data} ({score.pairs:,})", score.model, pearson, spearman))
     parts = [
         "Correlation of cosines with graded similarity, x 100, on development pairs (watched during"
         " training: no benchmark).",
@@ -228,7 +236,7 @@ def _scores(record: TrainingRecord) -> str:
     if record.translations:
         accuracies = []
         for result in record.translations:
-            data = f"{result.data} ({result.pairs})"
+            data = f"{result.data} ({result.pairs:,})"
             accuracies.append((data, result.model, hundredths(result.accuracy)))
         parts += [
             "Held-out translations found by nearest neighbor, mean of both directions, x 100.",
@@ -238,7 +246,7 @@ def _scores(record: TrainingRecord) -> str:
         held_out = []
         for task in record.task_scores:
             share = hundredths(task.accuracy)
-            held_out.append((f"{task.task} ({task.rows})", task.model, share))
+            held_out.append((f"{task.task} ({task.rows:,})", task.model, share))
         parts += [
             "Rows of each task that were held out of training, x 100: texts that find their"
             " partner among those of the held-out rows (translations: mean of both directions),"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
+from st_paragram.learning.models.card import render, without_record
 from st_paragram.learning.models.sentence_transformers_encoder import (
     ParagramEncoder,
     pipeline,
@@ -32,7 +34,7 @@ logger = logging.getLogger(__name__)
 def save(
     model: SentenceTransformer,
     path: str | Path,
-    card: str = "",
+    card: str | None = None,
     overwrite: bool = False,
     dtype: TableType | str | None = None,
     truncate_dim: int | None = None,
@@ -45,8 +47,8 @@ def save(
         model: `TokenEmbedding`, `MeanPool` and optionally `Normalize`, or any pipeline of
             sentence-transformers.
         path: Output directory.
-        card: Text of the model card, `README.md`; a note on a table of float16, int8 or int4 is
-            appended.
+        card: Text of the model card, `README.md`; None: how to load the model, and that it has no
+            license yet. A note on a table of float16, int8 or int4 is appended.
         overwrite: Replace an existing model directory.
         dtype: Number type of the table: float32, float16 (half the size), int8 (a quarter) or int4;
             None: unchanged.
@@ -70,7 +72,15 @@ def save(
         raise SettingsError(
             "only averaging models can be made smaller; leave dtype and truncate_dim out"
         )
-    return save_directory(path, write, card, training.as_json() if training else None, overwrite)
+    text: str | Callable[[Path], str] | None = card
+    if text is None:
+        dimension = truncate_dim or model.get_embedding_dimension() or 0
+        text = partial(_new_card, Path(path).resolve().name, dimension)
+    return save_directory(path, write, text, training.as_json() if training else None, overwrite)
+
+
+def _new_card(name: str, dimension: int, folder: Path) -> str:
+    return render(without_record(name, dimension, folder))
 
 
 def check_savable(model: SentenceTransformer) -> None:

@@ -37,27 +37,44 @@ from st_paragram.core.model_directory.configuration import (
 from st_paragram.core.model_directory.model_files import check_type, read_pipeline_settings
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, listed
+from st_paragram.learning.models.sentence_transformers_encoder import (
+    ParagramEncoder,
+    encode_listed,
+    listed,
+)
 from st_paragram.learning.modules.compact_embedding import is_finite
 from st_paragram.learning.modules.transformer_encoder import MOST_LAYERS, no_progress_bars
 
 _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
 
-class PipelineWithMore(SentenceTransformer):
-    """A pipeline and a family's additional files; `save_pretrained` writes all of them."""
-
-    architecture: ClassVar[str]
+class Pipeline(SentenceTransformer):
+    """A pipeline whose `encode` takes columns and other iterables of texts, also empty ones."""
 
     if not TYPE_CHECKING:  # type checkers see the overloads of the base class
 
         @functools.wraps(SentenceTransformer.encode)
         def encode(self, *args, **kwargs):  # noqa: ANN002, ANN003, ANN201, D102 - as in the base
-            if args:
-                args = (listed(args[0])[0], *args[1:])
-            elif "inputs" in kwargs:
-                kwargs["inputs"] = listed(kwargs["inputs"])[0]
-            return super().encode(*args, **kwargs)
+            positional = list(args)
+            try:
+                inputs = positional.pop(0) if positional else kwargs.pop("inputs")
+            except KeyError:  # an older name: leave it to the base class
+                return super().encode(**kwargs)
+            return encode_listed(super().encode, listed(inputs)[0], *positional, **kwargs)
+
+    def _update_default_model_id(self, model_card: str) -> str:
+        """Name the model in the snippet of the card of `push_to_hub`.
+
+        The base class looks for a snippet with the name of this class.
+        """
+        name = self.model_card_data.model_id or self._model_card_model_id_placeholder
+        return model_card.replace(f'("{self._model_card_model_id_placeholder}"', f'("{name}"')
+
+
+class PipelineWithMore(Pipeline):
+    """A pipeline and a family's additional files; `save_pretrained` writes all of them."""
+
+    architecture: ClassVar[str]
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
         """Write the additional files; return the entries of `st_paragram.json`."""
@@ -108,7 +125,7 @@ def read(
     try:
         entries = read_json(entries_file)
         modules = _read_modules(folder, entries)
-        model = SentenceTransformer(modules=modules, device=device, **settings)
+        model: SentenceTransformer = Pipeline(modules=modules, device=device, **settings)
         if averaging_embedding(model) is not None:
             model = ParagramEncoder(modules=modules, device=device, **settings)
         model.module_kwargs = OrderedDict(

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.embedding_table import for_any_reader
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
+from st_paragram.core.quantization import quantize
 from st_paragram.learning.models import averaging
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_numpy
 from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
@@ -38,8 +39,10 @@ def listed(inputs: Any) -> tuple[Any, bool]:
     Other inputs are kept. A row that is None, NaN, a number, bytes or the like is refused with its
     position from 0, and so is a whole table.
     """
-    if isinstance(inputs, np.ndarray) and (inputs.ndim != 1 or inputs.dtype.kind not in "UO"):
-        return inputs, False
+    if isinstance(inputs, np.ndarray):
+        is_column = inputs.ndim == 1 and (inputs.dtype.kind in "UO" or not len(inputs))
+        if not is_column:
+            return inputs, False
     is_unordered = isinstance(inputs, Mapping | Set) and not isinstance(inputs, KeysView)
     if is_unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
         return inputs, False
@@ -50,7 +53,15 @@ def listed(inputs: Any) -> tuple[Any, bool]:
     accepted = (str, list, tuple, Mapping, np.ndarray, Tensor)
     if are_texts or not all(issubclass(kind, accepted) for kind in kinds):
         rows = list_of_texts(rows)  # names the row that is not a string
-    return rows, are_texts and bool(rows)
+    return rows, are_texts
+
+
+def encode_listed(encode: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call `SentenceTransformer.encode`; no texts have embeddings (0, D) of the usual type."""
+    if isinstance(inputs, list) and not inputs:
+        # two different texts: one has no ranges for int8
+        return encode(["", "a"], *args, **kwargs)[:0]
+    return encode(inputs, *args, **kwargs)
 
 
 def pipeline(
@@ -125,7 +136,9 @@ class _Call:
         result: Any = rows
         if self.precision not in (None, "float32"):
             precision: Any = self.precision
-            result = torch.from_numpy(quantize_embeddings(rows, precision=precision))
+            # sentence-transformers cannot quantize no rows
+            quantized = quantize_embeddings if len(rows) else quantize
+            result = torch.from_numpy(quantized(rows.numpy(), precision))
         if not self.convert_to_tensor:
             result = result.numpy() if self.convert_to_numpy else list(result)
         return result[0] if isinstance(self.inputs, str) else result
@@ -176,7 +189,7 @@ class ParagramEncoder(SentenceTransformer):
                 kwargs.pop("inputs", None)
                 if language is not None:
                     return self.in_language(language).encode(call.inputs, *args[1:], **kwargs)
-                return super().encode(call.inputs, *args[1:], **kwargs)
+                return encode_listed(super().encode, call.inputs, *args[1:], **kwargs)
             tokenizer = embedding.tokenizer
             if language is not None:
                 tokenizer = tokenizer.in_language(language)

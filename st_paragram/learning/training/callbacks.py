@@ -89,7 +89,7 @@ class RateCallback(TrainerCallback):
                 parts.append(f"{label} {logs[name]:.4g}")
             seconds = self.seconds - self._logged_seconds
             pairs = self.pairs - self._logged_pairs
-            parts.append(f"{pairs / max(seconds, 1e-9):.0f} pairs/s")
+            parts.append(f"{pairs / max(seconds, 1e-9):,.0f} pairs/s")
             self._logged_seconds = self.seconds
             self._logged_pairs = self.pairs
         else:
@@ -106,7 +106,7 @@ class RateCallback(TrainerCallback):
     def on_train_end(self, *_: Any, **__: Any) -> None:
         """Log the number of pairs and the rate."""
         logger.info(
-            f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f}"
+            f"trained on {self.pairs:,} pairs in {self.seconds:.1f} s: {self.pairs_per_second:,.0f}"
             " pairs/s"
         )
 

@@ -137,7 +137,7 @@ def read_labels(path: str) -> tuple[list[tuple[str, str]], Mask]:
         right.append(label.strip() == "1")
     if len(set(right)) < 2:
         raise TextError(
-            f"{path}: all {len(right)} pairs have the same label; a threshold needs both good and"
+            f"{path}: all {len(right):,} pairs have the same label; a threshold needs both good and"
             " bad pairs, sampled at random from the file"
         )
     return pairs, np.array(right)

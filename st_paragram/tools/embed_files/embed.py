@@ -137,6 +137,7 @@ def embed_files(
                 form.write(file, _used(shards, form))
         else:
             report.files = len(shards)
+            place.mkdir(exist_ok=True)  # without lines, there are no shards
             _write_manifest(place, encoder, name, inputs, shards)
             with atomic_folder(output) as folder:
                 place.rename(folder)
@@ -162,11 +163,7 @@ def _inputs(paths: Sequence[str], columns: Sequence[str | None]) -> list[_Text]:
 
 
 def _total(texts: Sequence[_Text]) -> EmbeddingReport:
-    report = EmbeddingReport.of(text.report for text in texts)
-    if not report.lines:
-        names = ", ".join(stream_name(text.path) for text in texts)
-        raise TextError(f"{names}: empty; give a text with at least one line")
-    return report
+    return EmbeddingReport.of(text.report for text in texts)
 
 
 def _batches(texts: Iterable[_Text], encoder: RowEncoder) -> Iterator[Batch]:

@@ -84,8 +84,8 @@ def _check_distinct(data: Translations) -> None:
     second = len(DistinctTexts(data.second).texts)
     if min(first, second) < 2:
         raise TextError(
-            f"{data.name}: {counted(len(data), 'pair')} with {first} and {second} distinct texts;"
-            " give at least two distinct texts per side"
+            f"{data.name}: {counted(len(data), 'pair')} with {first:,} and {second:,} distinct"
+            " texts; give at least two distinct texts per side"
         )
 
 

@@ -267,8 +267,8 @@ def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
     grades = list(read_lines(str(gold)))
     if len(rows) != len(grades):
         raise TextError(
-            f"{sentences} has {len(rows)} rows, {gold} has {len(grades)}; give files of the same"
-            " task"
+            f"{sentences} has {len(rows):,} rows, {gold} has {len(grades):,}; give files of the"
+            " same task"
         )
     graded = []
     for (number, cells), grade in zip(rows, grades, strict=True):

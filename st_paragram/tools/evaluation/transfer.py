@@ -125,7 +125,7 @@ def _read_sentences(path: Path | None, minimum: int) -> Sentences:
         sentences.texts.append(text)
     counts = Counter(sentences.labels)
     if minimum and (len(counts) < 2 or min(counts.values()) < minimum):
-        shown = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
+        shown = ", ".join(f"{count:,} of label {label}" for label, count in sorted(counts.items()))
         raise TextError(
             f"{path}: {shown}; give two or more labels, each with {minimum} or more sentences"
         )

@@ -62,8 +62,8 @@ def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vector
         )
     if not 1 <= k <= len(corpus):
         raise SettingsError(
-            f"{k} neighbors requested in a corpus of {len(corpus)} sentences; give a number from 1"
-            " to its size"
+            f"{k} neighbors requested in a corpus of {len(corpus):,} sentences; give a number from"
+            " 1 to its size"
         )
     return queries, corpus
 

@@ -173,7 +173,7 @@ def trained_index(factory: str, corpus: Rows, *, begin: int, end: int, seed: int
             ivf.cp.niter = _ROUNDS
             if rows < clusters:
                 raise SettingsError(
-                    f"index {factory!r} has {counted(clusters, 'list')}, but there are {rows}"
+                    f"index {factory!r} has {counted(clusters, 'list')}, but there are {rows:,}"
                     " sentences; give fewer lists, or Flat"
                 )
         sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]

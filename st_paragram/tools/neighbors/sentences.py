@@ -124,7 +124,8 @@ def write_sentences(
     first = _first_occurrences(np.concatenate(hashes), counts, most_repeats)
     if not len(first):
         raise MiningError(
-            f"{name}: no sentences in {counts.lines} lines; give a text with one sentence per line"
+            f"{name}: no sentences in {counts.lines:,} lines; give a text with one sentence per"
+            " line"
         )
     for column in columns:
         sizes = np.concatenate(lengths[column])

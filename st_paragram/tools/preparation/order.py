@@ -185,8 +185,8 @@ def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: floa
         factor = weights[language] * share / max(totals[language], 1)
         if factor > MOST_COPIES:
             raise SettingsError(
-                f"{language} has {totals[language]} pairs and would be repeated {factor:.0f} times;"
-                " choose a lower temperature, or leave it out"
+                f"{language} has {totals[language]:,} pairs and would be repeated {factor:.0f}"
+                " times; choose a lower temperature, or leave it out"
             )
         result.append(round(count * factor))
     return result

@@ -142,7 +142,7 @@ def prepare(
             threads=workers,
         )
     logger.info(
-        "%s: %d pairs, vocabulary of %d tokens", output, report.total.kept, report.vocabulary_size
+        f"{output}: {report.total.kept:,} pairs, vocabulary of {report.vocabulary_size:,} tokens"
     )
     return report
 

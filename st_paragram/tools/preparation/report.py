@@ -165,7 +165,7 @@ class PrepareReport:
             names.append("...")
         losses = [f"{count:,} {reason}" for reason, count in total.dropped.items() if count]
         raise TextError(
-            f"{', '.join(names)}: {total.kept} of {total.rows:,} rows left (dropped:"
+            f"{', '.join(names)}: {total.kept:,} of {total.rows:,} rows left (dropped:"
             f" {', '.join(losses) or 'none'}), at least 2 needed; give more text, or loosen the"
             " filters"
         )

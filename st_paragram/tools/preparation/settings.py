@@ -69,8 +69,8 @@ class PrepareSettings:
     )
     splitter: Splitter = setting(
         Splitter.REGEX,
-        "word splitter: a regular expression, or Moses' English tokenizer (only st_paragram"
-        " reads it)",
+        "word splitter: a regular expression, or Moses with English rules for all languages"
+        " (only st_paragram reads it)",
     )
     temperature: float = setting(
         1.0,

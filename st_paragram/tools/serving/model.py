@@ -144,7 +144,7 @@ class ServedModel:
         """Return the texts of a field, cut if they may be; refuse unusable texts."""
         if not 1 <= len(texts) <= self._job.max_texts:
             limit = self._job.max_texts
-            raise HTTPException(400, f"{field} has {len(texts)} texts; give 1 to {limit}")
+            raise HTTPException(400, f"{field} has {len(texts):,} texts; give 1 to {limit:,}")
         limit = self._job.max_characters
         if truncate or (truncate is None and self._job.truncate):
             texts = [text[:limit] for text in texts]
@@ -154,7 +154,7 @@ class ServedModel:
             if len(text) > limit:
                 place = place_of(number, field)
                 raise HTTPException(
-                    400, f"{place} has {len(text)} characters; at most {limit} are allowed"
+                    400, f"{place} has {len(text):,} characters; at most {limit:,} are allowed"
                 )
         return texts
 

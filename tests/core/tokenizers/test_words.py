@@ -38,6 +38,16 @@ def test_words_by_hand(text, words):
     assert [tokenizer.piece(each) for each in tokenizer.encode([text])[0]] == words
 
 
+def test_moses_follows_the_rules_of_the_given_language():
+    pytest.importorskip("sacremoses")
+    texts = ["l'eau"]
+    assert json.loads(train_words(texts, splitter="moses")) == ["'eau", "l"]
+    french = train_words(texts, splitter="moses", language="fr")
+    assert json.loads(french) == ["eau", "l'"]
+    tokenizer = WordTokenizer(french, splitter="moses", language="fr")
+    assert [tokenizer.piece(word) for word in tokenizer.encode(texts)[0]] == ["l'", "eau"]
+
+
 def test_frequency_order_and_ties():
     texts = ["b a B c", "a b d", "", "e e"]
     assert json.loads(train_words(texts)) == ["b", "a", "e", "c", "d"]

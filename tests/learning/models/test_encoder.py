@@ -98,7 +98,6 @@ INPUTS = [
     "",
     np.str_("ba ce"),
     [np.str_("ba"), "ce"],
-    [],
 ]
 ARGUMENTS = [
     {},
@@ -124,9 +123,13 @@ ARGUMENTS = [
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
 def test_every_argument_means_the_same(model, plain, arguments):
     for inputs in INPUTS:
-        # not defined without inputs
-        if len(inputs) or arguments.get("output_value", "") is not None:
-            check_equal(model.encode(inputs, **arguments), plain.encode(inputs, **arguments))
+        check_equal(model.encode(inputs, **arguments), plain.encode(inputs, **arguments))
+
+
+@pytest.mark.parametrize("arguments", [*ARGUMENTS, {"precision": "int8"}], ids=repr)
+def test_no_texts_have_embeddings_of_the_same_type_and_dimension(model, plain, arguments):
+    expected = plain.encode(["ba", "ce"], **arguments)[:0]
+    check_equal(model.encode([], **arguments), expected)
 
 
 def test_lists_of_ids_and_the_old_name_of_the_inputs(model, plain):

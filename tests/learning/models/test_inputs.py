@@ -51,7 +51,9 @@ def test_columns_and_iterables(model, name, arguments):
 
 def test_no_rows_give_no_vectors_and_a_row_that_is_not_text_is_named(model):
     for container, inputs in [*iterables([]), *columns([])]:
-        assert model.encode(inputs).shape == (0,), container
+        embeddings = model.encode(inputs)
+        assert embeddings.shape == (0, model.get_embedding_dimension()), container
+        assert embeddings.dtype == np.float32, container
     rows = ["ba", "ba", None, "ce"]
     for container, inputs in [*iterables(rows), *columns(rows)]:
         with pytest.raises(SettingsError, match=r"^text 2 of 4 \(counted from 0\) is ") as caught:

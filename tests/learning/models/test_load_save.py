@@ -16,6 +16,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import load_save
+from st_paragram.learning.models.card import NO_LICENSE
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -198,6 +199,9 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
         embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot"
     )
     folder = load_save.save(model, tmp_path / "x")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "library_name: sentence-transformers" in card and NO_LICENSE in card
+    assert 'SentenceTransformer("x")' in card and "with 6 dimensions" in card
     for loaded in (
         st_paragram.load(folder, device="cpu"),
         SentenceTransformer(str(folder), device="cpu"),

@@ -52,12 +52,25 @@ def saved(model, tmp_path):
     return load_save.save(model, tmp_path / "x", card="# x\n")
 
 
+def test_the_card_of_a_loaded_pipeline_names_the_model_on_the_hub(model, tmp_path):
+    saved = load_save.save(model, tmp_path / "x", card="")
+    loaded = st_paragram.load(saved, device="cpu")
+    loaded.model_card_data.model_id = "owner/x"
+    loaded.save_pretrained(str(tmp_path / "again"))
+    card = (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
+    assert 'SentenceTransformer("owner/x")' in card
+
+
 @pytest.mark.parametrize("model", KINDS, indirect=True)
 def test_a_pipeline_comes_back_with_its_settings(model, saved, pairs):
     texts = [*(a for a, _ in pairs[:40]), *TEXTS]
     loaded = st_paragram.load(saved, device="cpu")
     assert [type(each) for each in loaded] == [type(each) for each in model]
     np.testing.assert_allclose(loaded.encode(texts), model.encode(texts), rtol=1e-5, atol=1e-7)
+    for options in ({}, {"convert_to_tensor": True}, {"precision": "int8"}, {"truncate_dim": 5}):
+        no_rows = loaded.encode([], **options)
+        some_rows = model.encode(texts[:2], **options)
+        assert no_rows.shape == (0, some_rows.shape[1]) and no_rows.dtype == some_rows.dtype
     assert (loaded.similarity_fn_name, loaded.prompts["query"]) == (model.similarity_fn_name, "ba ")
     part = st_paragram.load(saved, device="cpu", truncate_dim=3)
     assert part.encode(texts).shape[1] == 3

@@ -8,7 +8,7 @@ import torch
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 from support.data import write_store
 from torch import nn
-from transformers import Trainer
+from transformers import Trainer, trainer_utils
 
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -108,7 +108,9 @@ class Falling(SentenceEvaluator):
         return {"score": -len(self.seen)}
 
 
-def test_the_best_model_is_loaded_at_the_end(tmp_path, small):
+def test_the_best_model_is_loaded_at_the_end(tmp_path, small, monkeypatch):
+    warnings = []  # of checkpoints that were written within a second
+    monkeypatch.setattr(trainer_utils.logger, "warning_once", warnings.append)
     watched = Falling()
     best = {
         "load_best_model_at_end": True,
@@ -124,6 +126,7 @@ def test_the_best_model_is_loaded_at_the_end(tmp_path, small):
     folders = {path.name for path in tmp_path.glob("checkpoint-*")}
     assert folders == {"checkpoint-1", "checkpoint-3", "checkpoint-9"}  # best, and newest
     assert trainer.args.save_total_limit == 1
+    assert not warnings
 
 
 def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, small):

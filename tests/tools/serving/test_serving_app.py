@@ -266,6 +266,8 @@ def test_what_there_is(client):
         ),
         ("/rerank", {"query": "a", "texts": ["\u200b"]}, "text 0 of texts is empty"),
         ("/v1/embeddings", {"input": ["a"] * 7}, "input has 7 texts; give 1 to 6"),
+        ("/v1/embeddings", {"input": []}, "input has 0 texts; give 1 to 6"),
+        ("/embed", {"inputs": []}, "inputs has 0 texts; give 1 to 6"),
         ("/v1/embeddings", {"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
         ("/v1/embeddings", {"input": ["a", 1]}, "input[1]: Input should be a valid string"),
         (
