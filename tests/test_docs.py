@@ -25,7 +25,7 @@ PAGES = [
     DOCS.parent / "PACKAGE.md",
 ]
 RECORDS = DOCS.parent / "benchmarks" / "records"
-HISTORY = "development_history.md"  # names files of its time
+HISTORY = ("changes.md", "development_history.md")  # they name files of their time
 PATH = re.compile(
     r"(?<![\w/.])(?:benchmarks|data_prep|docs|recipes|st_paragram|tests)/[\w./-]+\.(?:md|png|py|yaml)\b"
 )
@@ -46,7 +46,7 @@ def test_tables_of_settings_are_those_of_the_code():
 
 def test_files_named_in_pages_and_records_exist():
     root = DOCS.parent
-    records = [path for path in RECORDS.glob("**/*.md") if path.name != HISTORY]
+    records = [path for path in RECORDS.glob("**/*.md") if path.name not in HISTORY]
     for page in [*PAGES, *records, root / "AGENTS.md"]:
         for path in PATH.findall(page.read_text(encoding="utf-8")):
             is_link = (page.parent / path).exists()

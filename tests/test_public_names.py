@@ -65,11 +65,18 @@ def test_importing_the_package_imports_nothing_heavy():
     )
 
 
-@pytest.mark.parametrize("name", ["load", "PairStore", "MegaBatchTrainer"])
-def test_a_name_that_the_light_installation_lacks(name):
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("load", "pip install -e ."),
+        ("PairStore", "pip install h5py scipy"),
+        ("MegaBatchTrainer", "pip install -e ."),
+    ],
+)
+def test_a_name_that_the_light_installation_lacks(name, command):
     done = run_without(f"import st_paragram; st_paragram.{name}")
     last = done.stderr.strip().splitlines()[-1]
-    assert f"MissingNameError: st_paragram.{name}: " in last and last.endswith("pip install -e .")
+    assert f"MissingNameError: st_paragram.{name}: " in last and last.endswith(command)
 
 
 # A package of an extra, and a public name that needs it

@@ -117,7 +117,7 @@ def test_pairs_with_a_short_or_a_long_sentence_are_left_out(tmp_path, small, cap
         trainer = new_trainer(small, tiny(min_pieces=low, max_pieces=high), tmp_path)
     assert trained_rows(trainer) == kept
     lost = (
-        f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more"
+        f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} tokens or more"
         f" than {high} and"
     )
     assert lost in caplog.text

@@ -66,5 +66,5 @@ def test_the_order_follows_from_the_seed(rng):
 
 
 def test_a_row_longer_than_the_budget_is_refused():
-    with pytest.raises(SettingsError, match="batch_tokens is 60, but a sentence has 61 pieces"):
+    with pytest.raises(SettingsError, match="batch_tokens is 60, but a sentence has 61 tokens"):
         batches_of([3, 60, 5, 61, 7])

@@ -78,7 +78,7 @@ REFUSED = {
     "--dim 10 --heads 4": "dim is 10 and heads 4; dim must be a multiple of heads",
     "--dim 15 --heads 3": "dim is 15; position sines and cosines",
     "--config small": "config is 'small'; give one of bgt_paper, bgt_small, or a YAML file",
-    "--min-pieces 99": "pairs left, the others have a sentence of fewer than 99 pieces",
+    "--min-pieces 99": "pairs left, the others have a sentence of fewer than 99 tokens",
 }
 
 

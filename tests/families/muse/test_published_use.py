@@ -93,7 +93,7 @@ def test_our_reader_gives_the_same(folder, model, files, vocabulary, tmp_path):
     card = (folder / "README.md").read_text()
     assert "license: apache-2.0" in card and "Google" in card and "6 bits" in card
     np.savez_compressed(tmp_path / "weights.npz", **make_weights(len(vocabulary) - 10))
-    with pytest.raises(ModelDirectoryError, match=r"sp.model: .* pieces for a table of \d+"):
+    with pytest.raises(ModelDirectoryError, match=r"sp.model: .* tokens for a table of \d+"):
         import_use(tmp_path / "new", files=UseFiles(tmp_path / "weights.npz", files.sentencepiece))
 
 

@@ -17,7 +17,7 @@ def model(vocabulary):
 @pytest.mark.parametrize(
     ("inputs", "seen"),
     [
-        ([["ba", "ce"]], "a list of texts in a list: ['ba', 'ce']; give a flat list"),
+        ([["ba", "ce"]], r"a list of texts in a list: \['ba', 'ce'\]; give a flat list"),
         ([[5], [10**6]], "id 1000000 is not in 0"),
         ([None], r"text 0 of 1 \(counted from 0\) is None \(NoneType\)"),
         (7, "inputs of type int"),

@@ -59,7 +59,7 @@ def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     model = model_of(trigrams, prompts={"query": "ba "}, similarity_fn_name="dot")
     load_save.check_savable(model)
     saved = load_save.save(model, tmp_path / "trigram")
-    assert names(saved) == PLUGIN_ONLY | {"trigram.model"}
+    assert names(saved) == PLUGIN_ONLY | {"README.md", "trigram.model"}
     loaded = st_paragram.load(saved, device="cpu")
     assert loaded[0].tokenizer == trigrams
     assert (loaded.prompts["query"], loaded.similarity_fn_name) == ("ba ", "dot")

@@ -141,7 +141,7 @@ def test_a_prefix_names_the_languages_of_a_memory(tmp_path, evaluate):
         units += f"<tu>{''.join(segments)}</tu>"
     memory = tmp_path / "memory.tmx"
     memory.write_text(f'<tmx version="1.4"><header/><body>{units}</body></tmx>', encoding="utf-8")
-    assert "give its languages" in evaluate(MINI, "--translations", memory, refused=True)
+    assert "needs its languages" in evaluate(MINI, "--translations", memory, refused=True)
     assert "2 pairs" in evaluate(MINI, "--translations", f"en-es:{memory}")[0]
 
 
