@@ -442,8 +442,8 @@ def origin_pairs(
             continue
         if Path(path).suffix in DOCUMENTS:
             texts = (english_files[english_path], other_files[path])
-            decoded = [text.decode("utf-8", "replace") for text in texts]
-            yield from document_pairs(path, *decoded, coverage=source.get("coverage", 0))
+            first, second = (text.decode("utf-8", "replace") for text in texts)
+            yield from document_pairs(path, first, second, coverage=source.get("coverage", 0))
         else:
             units = {}
             if english_path:

@@ -48,7 +48,7 @@ BENGALI: dict[str, str] = {"ত\u09cd\u200d": "ৎ"}
 #: Nasal consonants of Devanagari and the consonants before which they may be written as a dot.
 _NASALS = {"ङ": "कखगघ", "ञ": "चछजझ", "ण": "टठडढ", "न": "तथदध", "म": "पफबभ"}
 #: Vietnamese pairs of vowels whose tone mark is on the first or on the second vowel.
-_VOWELS = ("oa", "oe", "uy")
+_VOWELS = (("o", "a"), ("o", "e"), ("u", "y"))
 _TONES = "\u0300\u0301\u0303\u0309\u0323"
 #: Latin letters that look like Cyrillic ones. Serbian text whose alphabet was converted often keeps
 #: some of them inside its words.
