@@ -145,7 +145,7 @@ def test_an_index_in_parts_is_one_corpus_and_stays_in_its_folder(
     asked = queries.rows(0, 300)
     found, other = whole.search(asked, 5), parts.search(asked, 5)
     assert (found.indices == other.indices).mean() > (0.99 if factory == "Flat" else 0.9)
-    (tmp_path / "parts" / "000000200.faiss").write_bytes(b"IwFl" + b"\0" * 40)
+    (tmp_path / "parts" / "000000200.faiss").write_bytes(b"none" + b"\0" * 40)
     with pytest.raises(MiningError, match=r"000000200\.faiss: not an index that faiss can read"):
         Index(factory, corpus, tmp_path / "parts", settings)  # not built again
 
