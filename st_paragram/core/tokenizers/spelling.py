@@ -52,8 +52,8 @@ _VOWELS = (("o", "a"), ("o", "e"), ("u", "y"))
 _TONES = "\u0300\u0301\u0303\u0309\u0323"
 #: Latin letters that look like Cyrillic ones. Serbian text whose alphabet was converted often keeps
 #: some of them inside its words.
-_LOOK_ALIKES = {"a": "а", "e": "е", "j": "ј", "o": "о"}
-_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяђєіїјљњћўџґ"
+LOOK_ALIKES = {"a": "а", "e": "е", "j": "ј", "o": "о"}
+CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяђєіїјљњћўџґ"
 
 
 def devanagari() -> dict[str, str]:
@@ -80,14 +80,19 @@ def look_alikes() -> dict[str, str]:
     """
     sides = [""]
     for length in (1, 2):
-        sides += map("".join, product(_LOOK_ALIKES, repeat=length))
-    table = str.maketrans(_LOOK_ALIKES)
+        sides += map("".join, product(LOOK_ALIKES, repeat=length))
+    table = str.maketrans(LOOK_ALIKES)
     rules = {}
-    for before, letter, after in product(sides, _CYRILLIC, sides):
+    for before, letter, after in product(sides, CYRILLIC, sides):
         if before or after:
             word = before + letter + after
             rules[word] = word.translate(table)
     return rules
+
+
+def sequences() -> dict[str, str]:
+    """Return the rules for two or more characters, other than those of look-alikes."""
+    return {**MALAYALAM, **BENGALI, **devanagari(), **vietnamese()}
 
 
 def spelling_rules() -> dict[str, str]:
@@ -95,9 +100,6 @@ def spelling_rules() -> dict[str, str]:
     return {
         **PUNCTUATION,
         **EXCHANGED_LETTERS,
-        **MALAYALAM,
-        **BENGALI,
-        **devanagari(),
-        **vietnamese(),
+        **sequences(),
         **look_alikes(),
     }

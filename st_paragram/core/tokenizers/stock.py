@@ -20,6 +20,7 @@ from st_paragram.core.tokenizers.base import Tokenizer as OwnTokenizer
 from st_paragram.core.tokenizers.characters import CHARACTERS, LETTERS, TATWEEL
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
+from st_paragram.core.tokenizers.spelling import CYRILLIC, LOOK_ALIKES, sequences
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError
 
@@ -131,9 +132,29 @@ def _rules(charsmap: bytes, model: Any) -> list[Normalizer]:
         normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER),
         normalizers.NFKC(),
         normalizers.Replace(_STAND_IN, _TILDE),
+        *_spellings(model),
         normalizers.Precompiled(charsmap),
         normalizers.Replace(_BARRIER, ""),
     ]
+
+
+def _spellings(model: Any) -> list[Normalizer]:
+    """Return steps for the rules of `spelling` whose characters are in several graphemes."""
+    if model.normalize("вa").strip(META_SYMBOL) != "ва":
+        return []
+    steps: list[Normalizer] = []
+    for source, target in sorted(sequences().items(), key=lambda rule: -len(rule[0])):
+        steps.append(normalizers.Replace(source, target))
+    # Stand-ins, so that a replaced letter does not count as a Cyrillic one.
+    stand_ins = dict(zip(LOOK_ALIKES, "\ufdd2\ufdd3\ufdd4\ufdd5", strict=True))
+    similar = "".join([*LOOK_ALIKES, *stand_ins.values()])
+    before = f"(?<=[{CYRILLIC}]|[{CYRILLIC}][{similar}])"
+    after = f"(?=[{similar}]?[{CYRILLIC}])"
+    for letter, stand_in in stand_ins.items():
+        steps.append(normalizers.Replace(Regex(f"{before}{letter}|{letter}{after}"), stand_in))
+    for letter, stand_in in stand_ins.items():
+        steps.append(normalizers.Replace(stand_in, LOOK_ALIKES[letter]))
+    return steps
 
 
 def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
