@@ -137,7 +137,7 @@ def embed_files(
                 form.write(file, _used(shards, form))
         else:
             report.files = len(shards)
-            place.mkdir(exist_ok=True)  # without lines, there are no shards
+            place.mkdir(exist_ok=True)  # a file without lines has no shards
             _write_manifest(place, encoder, name, inputs, shards)
             with atomic_folder(output) as folder:
                 place.rename(folder)
