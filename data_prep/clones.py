@@ -67,7 +67,7 @@ DOWNLOADS = {
 #: Suffixes of ZIP archives in packages that are read like folders.
 ARCHIVES = (".ja", ".xpi")
 #: Suffixes of formats that have the English text, too.
-BILINGUAL = (".conllu", ".gz", ".lang", ".mo", ".po", ".txt", ".xliff", ".zip")
+BILINGUAL = (".conllu", ".gz", ".lang", ".mo", ".po", ".rpy", ".txt", ".xliff", ".zip")
 
 
 class Repository(NamedTuple):
@@ -194,8 +194,8 @@ def origins_of(
 ) -> list[tuple[Origin, Origin]]:
     """Return the origins of the English files and of those of a language.
 
-    With an entry `repositories`, such as "docs-{lang}", each language has its own repository, and
-    the first one has the English files.
+    With an entry `repositories`, such as "docs-{lang}", each language has its own repository. The
+    first one has the English files, or, if it is that of a language, each has its own.
     """
     pattern = source.get("repositories")
     if not pattern:
@@ -204,7 +204,10 @@ def origins_of(
         code for variants in CODES[language] for code in variants
     ]
     names = {pattern.replace("{lang}", code).lower() for code in codes}
-    return [(origins[0], origin) for origin in origins if origin.name.lower() in names]
+    of_language = re.escape(pattern.lower()).replace(re.escape("{lang}"), ".+")
+    shared = not re.fullmatch(of_language, origins[0].name.lower())
+    found = [origin for origin in origins if origin.name.lower() in names]
+    return [(origins[0] if shared else origin, origin) for origin in found]
 
 
 def path_pairs(

@@ -14,20 +14,22 @@ recipes/release.yaml describes the sources:
   each of `files`. By default, it is `files` with the code `en`, or without code in Android's
   "values-{lang}";
 - `repositories` is the pattern of names if each language has a repository, such as "docs-{lang}".
-  The English files are in the first repository of `from`;
+  The English files are in the first repository of `from`, or, if that is the repository of a
+  language, in each;
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
   es-MX]};
 - `languages` limits the languages that are read;
 - `tokenized: true` removes the spaces of tokenizers;
 - `coverage: 0.9` leaves out documents in which fewer of the lines have a translation, such as old
   versions.
-Word lists (`words: true`) are the work of release_words.py.
+Word lists (`words: true`) are the work of release_words.py, and dialogues and other texts with
+formats of their own that of release_dialogues.py.
 
 The formats: catalogs that translate-toolkit reads (PO, MO, XLIFF, TMX, Android, Apple and Fluent),
-Java, JSON and YAML, Chromium's packs, Mozilla's .lang, USFM, CoNLL-U with English translations,
-files with a text or a pair per line, and the lines of Markdown, HTML and Mallard, which are
-aligned. A pair is kept if it has 3 to 60 English words, a translation in the right script, no
-placeholders or addresses, and no sentence of STS or Tatoeba.
+Java, JSON and YAML, Chromium's packs, Mozilla's .lang, Ren'Py, USFM, USFX and OSIS, CoNLL-U with
+English translations, files with a text or a pair per line, and the lines of Markdown, HTML and
+Mallard, which are aligned. A pair is kept if it has 3 to 60 English words, a translation in the
+right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ import struct
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -85,8 +87,8 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     suffix = Path(path).suffix
     if suffix == ".zip":
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            name = next(name for name in archive.namelist() if not name.startswith("__MACOSX"))
-            return read_units(name, archive.read(name), code)
+            largest = max(archive.infolist(), key=lambda member: member.file_size)
+            return read_units(largest.filename, archive.read(largest), code)
     if suffix == ".gz":
         return post_edited(data, code)
     if suffix == ".pak":
@@ -107,6 +109,16 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         }
     if suffix == ".usfm":
         return {key: ("", text) for key, text in verses(data.decode("utf-8-sig"))}
+    if path.endswith((".usfx.xml", ".osis.xml")):
+        return {key: ("", text) for key, text in bible_verses(data.decode())}
+    if suffix == ".rpy":
+        name = r"(?:\w+ )?"  # of the person who speaks
+        said = rf'^ *# {name}"(.*)"\n *{name}"(.*)"$|^ *old "(.*)"\n *new "(.*)"$'
+        texts = re.findall(said, data.decode("utf-8-sig").replace("\r\n", "\n"), re.M)
+        return {
+            str(row): (source or old, target or new)
+            for row, (source, target, old, new) in enumerate(texts)
+        }
     if suffix == ".properties":
         lines = re.findall(r"^([\w.-]+)\s*=\s*(.*)$", data.decode(), re.M)
         return {key: ("", text) for key, text in lines}
@@ -177,6 +189,29 @@ def verses(text: str) -> Iterator[Pair]:
             if name.isdecimal():
                 content = re.sub(r"\\\+?[a-z]+\d?\*?", " ", content)
                 yield f"{number}:{name}", " ".join(content.split())
+
+
+#: Books of the Bible whose names in USFX are not the first letters of those in OSIS.
+BOOKS = {
+    "judg": "jdg", "ps": "psa", "song": "sng", "ezek": "ezk", "joel": "jol", "nah": "nam",
+    "mark": "mrk", "john": "jhn", "1john": "1jn", "2john": "2jn", "3john": "3jn", "phil": "php",
+    "phlm": "phm",
+}  # fmt: skip
+
+
+def bible_verses(text: str) -> Iterator[Pair]:
+    """Return the verses of a Bible in USFX or OSIS by book, chapter and number, without notes."""
+    text = re.sub(r"<(f|x|note|title)\b(?:[^>]*[^/])?>.*?</\1>", "", text, flags=re.S)
+    found = re.findall(r'<verse sID="([\w.]+)"[^>]*>(.*?)<verse eID=', text, flags=re.S)
+    verses = [(name.lower().split("."), verse) for name, verse in found]
+    for book in re.split(r'<book id="', text)[1:]:
+        for chapter in re.split(r'<c id="', book)[1:]:
+            place = [book.split('"')[0].lower(), chapter.split('"')[0]]
+            found = re.findall(r'<v id="(\d+)"[^>]*>(.*?)<ve ?/>', chapter, flags=re.S)
+            verses += [([*place, number], verse) for number, verse in found]
+    for (book, *numbers), verse in verses:
+        name = BOOKS.get(book, book[:3])
+        yield ":".join([name, *numbers]), " ".join(re.sub("<[^>]*>", "", verse).split())
 
 
 def flattened(values: Any, key: str = "") -> Iterator[Pair]:
@@ -283,20 +318,27 @@ def align(
         return [(row, row) for row in range(len(first))]
     if len(first) * len(second) > MOST_CELLS:
         return []
-    rows, columns, marks = (
-        len(first),
-        len(second),
-        (list(map(_marks, first)), list(map(_marks, second))),
-    )
+    marks = list(map(constants, first)), list(map(constants, second))
+
+    def gain(row: int, column: int) -> float:
+        (kind, text), (other_kind, other) = first[row], second[column]
+        if kind != other_kind:
+            return -math.inf
+        return length_gain(text, other, ratio) + agreement(marks[0][row], marks[1][column])
+
+    return best_path(len(first), len(second), gain)
+
+
+def best_path(rows: int, columns: int, gain: Callable[[int, int], float]) -> list[tuple[int, int]]:
+    """Return the pairs in order with the highest sum of gains, by dynamic programming."""
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for row in range(rows - 1, -1, -1):
         for column in range(columns - 1, -1, -1):
-            best[row][column] = max(best[row + 1][column], best[row][column + 1])
-            if first[row][0] == second[column][0]:
-                gain = _gain(first[row][1], second[column][1], ratio) + _agreement(
-                    marks[0][row], marks[1][column]
-                )
-                best[row][column] = max(best[row][column], gain + best[row + 1][column + 1])
+            best[row][column] = max(
+                best[row + 1][column],
+                best[row][column + 1],
+                gain(row, column) + best[row + 1][column + 1],
+            )
     pairs, row, column = [], 0, 0
     while row < rows and column < columns:
         if best[row][column] == best[row + 1][column]:
@@ -309,14 +351,14 @@ def align(
     return pairs
 
 
-def _gain(english: str, other: str, ratio: float) -> float:
+def length_gain(english: str, other: str, ratio: float) -> float:
     """Return 1.5 for a translation of the usual length, less for others, and below 0 beyond half or
     double of it.
     """
     return 1.5 - 2 * abs(math.log((5 + len(other)) / (5 + ratio * len(english))))
 
 
-def _marks(line: tuple[str, str]) -> list[str]:
+def constants(line: tuple[str, str]) -> list[str]:
     """Return what a translation does not change: numbers, code and addresses, but not those of the
     same file.
     """
@@ -325,7 +367,7 @@ def _marks(line: tuple[str, str]) -> list[str]:
     )
 
 
-def _agreement(english: list[str], other: list[str]) -> float:
+def agreement(english: list[str], other: list[str]) -> float:
     """Return 1 for equal marks, -0.5 for others, and 0 if there are none."""
     return (1 if english == other else -0.5) if english or other else 0
 
@@ -505,10 +547,12 @@ def write_rows(folder: Path, name: str, pairs: dict[str, Iterator[Pair]]) -> Non
     print(f"{name}: {', '.join(counts) or 'no pairs'}", flush=True)
 
 
-def main() -> int:
-    """Write the texts of the chosen sources, and print how many pairs each has."""
+def options(description: str | None, default: str) -> argparse.ArgumentParser:
+    """Return the options of the scripts that make texts; `default` says which sources they read
+    without --only.
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--repositories",
@@ -525,13 +569,18 @@ def main() -> int:
         nargs="+",
         default=[],
         metavar="SOURCE",
-        help="sources (default: all with `files`)",
+        help=f"sources (default: {default})",
     )
-    default = Path(__file__).parents[1] / "recipes" / "release.yaml"
+    config = Path(__file__).parents[1] / "recipes" / "release.yaml"
     parser.add_argument(
-        "--config", type=Path, default=default, help="description of sources (default: %(default)s)"
+        "--config", type=Path, default=config, help="description of sources (default: %(default)s)"
     )
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Write the texts of the chosen sources, and print how many pairs each has."""
+    arguments = options(__doc__, "all with `files`").parse_args()
     sources = {
         name: source
         for name, source in read_yaml(arguments.config)["sources"].items()

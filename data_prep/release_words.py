@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from clones import LANGUAGES, Origin, Package, Repository, open_origins, path_pairs
-from release_texts import Pair, check_rows, clean, flattened, keep, write_rows
+from release_texts import Pair, check_rows, clean, flattened, keep, options, write_rows
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.settings import read_yaml
@@ -228,32 +228,13 @@ def pairs_of(
 
 def main() -> int:
     """Write the lists of the chosen sources, and print how many pairs each has."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--repositories",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="clones, owner+name, and packages",
-    )
-    parser.add_argument(
-        "--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv"
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="SOURCE", help="sources (default: all word lists)"
-    )
+    parser = options(__doc__, "all word lists")
     about = "folder of WordNet's data files (default: %(default)s)"
     parser.add_argument(
         "--wordnet", type=Path, default=Path("/usr/share/wordnet"), metavar="DIR", help=about
     )
     parser.add_argument(
         "--cedict", type=Path, metavar="FILE.gz", help="cedict_1_0_ts_utf-8_mdbg.txt.gz"
-    )
-    default = Path(__file__).parents[1] / "recipes" / "release.yaml"
-    parser.add_argument(
-        "--config", type=Path, default=default, help="description of sources (default: %(default)s)"
     )
     arguments = parser.parse_args()
     sources = read_yaml(arguments.config)["sources"]

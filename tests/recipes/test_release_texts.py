@@ -1,6 +1,7 @@
 """Parallel texts and word lists of git repositories."""
 
 import gzip
+import io
 import json
 import lzma
 import struct
@@ -14,6 +15,7 @@ pytest.importorskip("translate", reason="needs translate-toolkit, of the extra c
 pytest.importorskip("fluent.syntax", reason="needs fluent.syntax, of the extra catalogs")
 import clones
 import drop_test_text
+import release_dialogues
 import release_texts
 import release_words
 
@@ -90,7 +92,17 @@ sources:
   omw: {words: true, from: "github.com/me/app@0000000"}
   wiktionary: {words: true, from: "github.com/me/app@0000000"}
   cc_cedict: {words: true, from: "CC-CEDICT"}
+  fisher_4refs: {languages: [en], from: "github.com/me/app@0000000"}
 """
+
+
+def zipped(files):
+    """Return a ZIP archive."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return data.getvalue()
 
 
 def repository(folder, files):
@@ -167,6 +179,8 @@ def test_each_language_has_a_repository(tmp_path):
     assert clones.origins_of(source, "ko", origins) == [(origins[0], origins[1])]
     assert clones.origins_of(source, "sr", origins) == []
     assert clones.origins_of({}, "ko", origins[:1]) == [(origins[0], origins[0])]
+    # without a repository for English, each has its own English files
+    assert clones.origins_of(source, "ko", origins[1:]) == [(origins[1], origins[1])]
 
 
 def test_both_scripts_of_serbian_and_both_kinds_of_portuguese_are_read():
@@ -213,6 +227,13 @@ def test_formats_without_a_reader_in_translate_toolkit():
     }
     assert release_texts.read_units("a.lang", b"## x ##\n# c\n;Go on\nWeiter {ok}\n", "de") == {
         "0": ("Go on", "Weiter")
+    }
+    archive = zipped({"_about.txt": "-", "fin.txt": "Go.\tMene.\n"})
+    assert release_texts.read_units("fin-eng.zip", archive, "fi") == {"0": ("Go.", "Mene.")}
+    game = 'translate fr a:\n\n    # e "Who?"\n    e "Qui ?"\n\n    old "Yes"\n    new "Oui"\n'
+    assert release_texts.read_units("a.rpy", game.encode(), "fr") == {
+        "0": ("Who?", "Qui ?"),
+        "1": ("Yes", "Oui"),
     }
     treebank = b"# text = Hei\n1\tHei\n\n# text = Mene\n# text_en = Go.\n1\tMene\n\n"
     assert release_texts.read_units("fi.conllu", treebank, "fi") == {"1": ("Go.", "Mene")}
@@ -324,3 +345,194 @@ def test_stories_are_aligned_by_page_and_verses_by_number():
         "1:1": ("", "In the beginning God made it."),
         "2:1": ("", "And then."),
     }
+
+    usfx = '<book id="JHN"><h>x</h><c id="1"/><v id="1"/>太初<f>n</f>有道，<ve/></book>'
+    osis = '<verse sID="John.1.1" n="1" />In the <w>beginning</w>.<verse eID="John.1.1" />'
+    assert release_texts.read_units("a.usfx.xml", usfx.encode(), "zh") == {
+        "jhn:1:1": ("", "太初有道，")
+    }
+    assert release_texts.read_units("a.osis.xml", osis.encode(), "en") == {
+        "jhn:1:1": ("", "In the beginning.")
+    }
+
+
+class Files(clones.Repository):
+    """Files in memory."""
+
+    def __new__(cls, files):
+        origin = super().__new__(cls, None, "")
+        origin.files = files
+        return origin
+
+    def paths(self):
+        return list(self.files)
+
+    def read(self, paths):
+        texts = {path: self.files[path] for path in paths}
+        return {
+            path: text if isinstance(text, bytes) else text.encode() for path, text in texts.items()
+        }
+
+
+def test_translations_of_questions_are_found_in_two_files():
+    questions = [
+        "Is it on?",
+        "Why does my card not work at all today?",
+        "Where?",
+        "Does it cost 5?",
+    ]
+    rows = [f'"{text}",card' for text in questions] + ['"Go on",last', '"Go",last']
+    english = "\n".join(["text,category", *rows])
+    intents = "label_en,label_ar\ncard,بطاقة\nlast,نهاية\n"
+    short, long, where, number = (
+        "هل يعمل؟",
+        "لماذا لا تعمل بطاقتي على الإطلاق اليوم؟",
+        "أين؟",
+        "كم 5؟",
+    )
+    header = "label,text\n"
+    files = {
+        "data/Banking77_intents.csv": intents,
+        "data/Banking77_Arabized_MSA_PAL_train.csv": header
+        + f"بطاقة,{short}\nبطاقة,{where}\nبطاقة,{number}\nنهاية,تابع\n",
+        "data/Banking77_Arabized_MSA_PAL_val.csv": header + f"بطاقة,{long}\n",
+        **{
+            f"data/Banking77_Arabized_{name}_test.csv": f"{header}بطاقة,{name}\n"
+            for name in ("MSA", "PAL", "Saudi")
+        },
+    }
+    banking = {
+        "banking_data/train.csv": english,
+        "banking_data/test.csv": "text,category\nHow is it?,card\n",
+    }
+    pairs = list(release_dialogues.arbanking77([Files(files), Files(banking)], "ar"))
+    assert pairs == [
+        *zip(questions, [short, long, where, number], strict=True),
+        *(("How is it?", name) for name in ("MSA", "PAL", "Saudi")),
+    ]
+
+
+def test_turns_of_dialogues_are_split_into_sentences():
+    english = {"1": {"log": [{"text": "Hello . I 'd like a room ."}, {"text": "Sure ."}]}}
+    chinese = {"1": {"log": [{"text": "你好。我要一个房间。"}, {"text": "好的。"}]}}
+    crosswoz = {"2": {"messages": [{"content": "Where is it?"}]}}
+    files = {
+        "data/multiwoz/val.json.zip": zipped({"val.json": json.dumps(english)}),
+        "data/multiwoz_zh/human_val.json.zip": zipped({"val.json": json.dumps(chinese)}),
+        "data/crosswoz_en/human_val.json.zip": zipped({"val.json": json.dumps(crosswoz)}),
+        "data/crosswoz/val.json.zip": zipped(
+            {
+                "val.json": json.dumps(
+                    {"2": {"messages": [{"content": "它在哪里？"}]}, "3": {"messages": []}}
+                )
+            }
+        ),
+    }
+    assert list(release_dialogues.woz_human_val([Files(files)], "zh")) == [
+        ("Where is it?", "它在哪里？"),
+        ("Hello.", "你好。"),
+        ("I'd like a room.", "我要一个房间。"),
+        ("Sure.", "好的。"),
+    ]
+    # after the second dialogue, the Russian file lacks a turn
+    files = {
+        "interim/v1/english/a.txt": "A [red] bus.\nYes.\n\n\nNo.\nNever.\n",
+        "interim/v1/russian/a_ru.txt": "[Красный] автобус.\nДа.\n\n\nНикогда.",
+    }
+    assert list(release_dialogues.russian_multiwoz([Files(files)], "ru")) == [
+        ("A red bus.", "Красный автобус."),
+        ("Yes.", "Да."),
+    ]
+
+
+def test_speakers_of_both_languages_and_the_correct_spelling():
+    turns = [
+        {"language": "english", "original_text": "Hi", "normalised_version": "Hi."},
+        {"language": "french", "original_text": "Ça va ?", "normalised_version": ""},
+    ]
+    for turn, translation in zip(turns, ["Salut.", "All well?"], strict=True):
+        turn["reference_translation"] = translation
+    dialogue = {"utterances": dict(enumerate(turns))}
+    files = Files({"README.md": "x", "DiaBLa-corpus/dialogues/a.json": json.dumps(dialogue)})
+    assert list(release_dialogues.diabla_dialogue([files], "fr")) == [
+        ("Hi.", "Salut."),
+        ("All well?", "Ça va ?"),
+    ]
+
+
+def test_dialogues_without_a_translation_are_skipped():
+    long, short = "i live by the sea with my five old dogs .", "i am 9 ."
+    english = [
+        {"persona": [short], "dialogue": [[short, short]]},
+        {"persona": [long], "dialogue": [[long, short]]},
+    ]
+    french = [{"persona": ["je vis à la mer avec mes cinq vieux chiens."]}]
+    french[0]["dialogue"] = [[french[0]["persona"][0], "j'ai 9 ans."]]
+    files = {}
+    for split in ("valid", "test"):
+        files[f"dataset/En_persona_{split}.json"] = json.dumps(english)
+        path = f"dataset/Fr_persona_split_{split}_human_annotated.json"
+        files[path] = json.dumps(french)
+    pairs = list(release_dialogues.xpersona([Files(files)], "fr"))
+    assert pairs[:3] == pairs[3:]
+    assert pairs[:3] == [
+        ("i live by the sea with my five old dogs.", "je vis à la mer avec mes cinq vieux chiens."),
+        ("i live by the sea with my five old dogs.", "je vis à la mer avec mes cinq vieux chiens."),
+        ("i am 9.", "j'ai 9 ans."),
+    ]
+
+
+def test_english_sentences_with_the_same_meaning():
+    calls = {
+        f"corpus/ldc/fisher_{name}.en.{number}": f"{name} {number}"
+        for name in ("dev", "dev2", "test")
+        for number in range(4)
+    }
+    pairs = list(release_dialogues.fisher_4refs([Files(calls)], "en"))
+    assert pairs[:3] == [("dev 0", "dev 1"), ("dev 0", "dev 2"), ("dev 0", "dev 3")]
+    assert len(pairs) == 18
+    files = {
+        "a.en": "I am a boy.\nGo home now.\nI'm a child.",
+        "a.tr": "Ben çocuğum.\nEve git.\nBen çocuğum.",
+    }
+    sources = {
+        name: {"languages": ["tr"], "files": "a.{lang}"} for name in release_dialogues.TATOEBA
+    }
+    origins = {name: [Files(files)] for name in sources}
+    assert list(release_dialogues.pivot_tatoeba(sources, origins)) == [
+        ("I am a boy.", "I'm a child.")
+    ]
+
+
+def test_lessons_have_all_languages_in_a_file():
+    level = {
+        "name": {"en_US": "Commits", "de_DE": "Commits", "fr_FR": "Les commits"},
+        "startDialog": {
+            "en_US": {"childViews": [{"type": "A", "options": {"markdowns": ["# One", "Two"]}}]},
+            "fr_FR": {"childViews": [{"type": "A", "options": {"markdowns": ["# Un", "Deux"]}}]},
+        },
+    }
+    files = {
+        "src/levels/a.js": f"exports.level = {json.dumps(level)};",
+        "src/levels/b.js": "exports.level = { a: b };",
+        "src/js/c.js": "x",
+    }
+    assert list(release_dialogues.learn_git_branching([Files(files)], "fr")) == [
+        ("Commits", "Les commits"),
+        ("# One", "# Un"),
+        ("Two", "Deux"),
+    ]
+
+
+def test_texts_with_formats_of_their_own_are_written(tmp_path, capsys):
+    calls = {
+        f"corpus/ldc/fisher_{name}.en.{number}": f"My {name} is {word}\n"
+        for name in ("dev", "dev2", "test")
+        for number, word in enumerate(["here", "there", "away", "home"])
+    }
+    repository(tmp_path / "clones" / "me+app", calls)
+    rows = run(release_dialogues, tmp_path)
+    assert list(rows) == ["en/fisher_4refs"]
+    assert len(rows["en/fisher_4refs"]) == 18
+    with pytest.raises(ParagramError, match="no source 'app' of this script"):
+        run(release_dialogues, tmp_path, "--only", "app")
