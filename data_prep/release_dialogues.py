@@ -263,11 +263,11 @@ def russian_multiwoz(origins: list[Origin], _: str) -> Iterator[Pair]:
 
 def xpersona(origins: list[Origin], language: str) -> Iterator[Pair]:
     """Read dialogues and what the speakers say about themselves. Some English dialogues have a
-    translation; the order is the same.
+    translation; the order is the same. Both parts are translations of the English test set.
     """
     for split in ("valid", "test"):
         paths = [
-            f"dataset/En_persona_{split}.json",
+            "dataset/En_persona_test.json",
             f"dataset/{XPERSONA[language]}_persona_split_{split}_human_annotated.json",
         ]
         english, other = (

@@ -468,9 +468,8 @@ def test_dialogues_without_a_translation_are_skipped():
     ]
     french = [{"persona": ["je vis à la mer avec mes cinq vieux chiens."]}]
     french[0]["dialogue"] = [[french[0]["persona"][0], "j'ai 9 ans."]]
-    files = {}
+    files = {"dataset/En_persona_test.json": json.dumps(english)}
     for split in ("valid", "test"):
-        files[f"dataset/En_persona_{split}.json"] = json.dumps(english)
         path = f"dataset/Fr_persona_split_{split}_human_annotated.json"
         files[path] = json.dumps(french)
     pairs = list(release_dialogues.xpersona([Files(files)], "fr"))
