@@ -75,11 +75,13 @@ def arbanking77(origins: list[Origin], _: str) -> Iterator[Pair]:
                 yield from merged(texts, [block[number] for block in blocks])
 
 
-def translated_blocks(rows: list[list[str]], intents: list[str]) -> list[dict[int, list[str]]]:
+def translated_blocks(
+    rows: list[list[str]], intents: list[str]
+) -> list[defaultdict[int, list[str]]]:
     """Return the translations by the number of their intent, in blocks that each begin again with
     the first intents.
     """
-    blocks, previous = [defaultdict(list)], 0
+    blocks, previous = [defaultdict[int, list[str]](list)], 0
     for label, text in rows:
         number = intents.index(label)
         if number < previous:
@@ -308,7 +310,7 @@ def pivot_tatoeba(sources: dict[str, Any], origins: dict[str, list[Origin]]) -> 
     """Return the English sentences that have the same translation in the sources of Tatoeba."""
     languages = {language for name in TATOEBA for language in sources[name]["languages"]}
     for language in sorted(languages):
-        sentences = defaultdict(dict)
+        sentences = defaultdict[str, dict[str, None]](dict)
         for name in TATOEBA:
             if language in sources[name]["languages"]:
                 for english, other in source_pairs(sources[name], language, origins[name]):
