@@ -111,7 +111,7 @@ def push(
         HubError: The token is missing, the hub refuses the upload or a name, or it cannot be
             reached.
 
-    Example:
+    Examples:
         >>> from st_paragram import push
         >>> push("p-sp-es", "owner/p-sp-es", license="cc-by-4.0")  # doctest: +SKIP
     """

@@ -47,14 +47,6 @@ def test_modules_and_losses_are_public_names(module):
         assert getattr(module, name) is getattr(st_paragram, name)
 
 
-@pytest.mark.parametrize("name", ["modules.MeanPool", "losses.MarginHardNegativeLoss"])
-def test_modules_and_losses_without_torch_say_what_is_missing(name):
-    module, _, name = name.partition(".")
-    done = run_without(f"from st_paragram.{module} import {name}")
-    last = done.stderr.strip().splitlines()[-1]
-    assert "MissingNameError: st_paragram." in last and "torch is not installed" in last
-
-
 def test_importing_the_package_imports_nothing_heavy():
     code = "import st_paragram, sys; print(*sys.modules)"
     modules = subprocess.run(
@@ -65,27 +57,39 @@ def test_importing_the_package_imports_nothing_heavy():
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("load", "pip install -e ."),
-        ("PairStore", "pip install h5py scipy"),
-        ("MegaBatchTrainer", "pip install -e ."),
-    ],
-)
-def test_a_name_that_the_light_installation_lacks(name, command):
-    done = run_without(f"import st_paragram; st_paragram.{name}")
-    last = done.stderr.strip().splitlines()[-1]
-    assert f"MissingNameError: st_paragram.{name}: " in last and last.endswith(command)
+#: What the light installation lacks, and the end of the error.
+LACKING = {
+    "from st_paragram.modules import MeanPool": "pip install -e .",
+    "from st_paragram.losses import MarginHardNegativeLoss": "pip install -e .",
+    "st_paragram.load": "pip install -e .",
+    "st_paragram.PairStore": "pip install h5py scipy",
+    "st_paragram.MegaBatchTrainer": "pip install -e .",
+}
+
+
+def test_names_that_the_light_installation_lacks():
+    script = f"""
+import st_paragram
+from st_paragram.errors import MissingNameError
+for statement in {list(LACKING)}:
+    try:
+        exec(statement)
+    except MissingNameError as error:
+        print(error)
+"""
+    errors = run_without(script).stdout.splitlines()
+    for (statement, advice), error in zip(LACKING.items(), errors, strict=True):
+        # a module of public names is imported whole, and the error has the first that is missing
+        name = "st_paragram." if statement.startswith("from") else f"{statement}: "
+        assert error.startswith(name) and error.endswith(advice), statement
+        assert "torch is not installed" in error or statement.endswith("PairStore")
 
 
 # A package of an extra, and a public name that needs it
 EXTRAS = {"datatrove": "CleanPairs", "lancedb": "SearchIndex"}
 
 
-@pytest.mark.parametrize("packages", [list(EXTRAS), [*HEAVY, *EXTRAS]])
-def test_without_extras_all_other_names_can_be_listed(packages):
-    script = """
+LIST_NAMES = """
 import inspect, pydoc, st_paragram
 from st_paragram.errors import MissingExtraError
 from st_paragram import *
@@ -104,11 +108,30 @@ except MissingExtraError as error:
     assert "datatrove" in str(error)
 print(*sorted(set(dir(st_paragram)) - names))
 """
-    done = run_without(script, packages=packages)
+
+
+@pytest.fixture
+def _no_extras(monkeypatch):
+    """Make the packages of extras, and our modules that import them, as if never imported."""
+    ours = ("st_paragram.tools.distributed", "st_paragram.tools.search")
+    for name in list(sys.modules):
+        if name.startswith((*ours, *EXTRAS)):
+            parent, _, child = name.rpartition(".")
+            if parent in sys.modules and hasattr(sys.modules[parent], child):
+                monkeypatch.delattr(sys.modules[parent], child)
+            monkeypatch.delitem(sys.modules, name)
+    for package in EXTRAS:
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.mark.usefixtures("_no_extras")
+def test_without_extras_all_other_names_can_be_listed(capsys):
+    exec(LIST_NAMES, {})
+    steps = [name for name, module in st_paragram._MODULES.items() if "distributed" in module]
+    assert capsys.readouterr().out.split() == sorted([*steps, "SearchIndex"])
+
+
+def test_without_torch_and_extras_all_other_names_can_be_listed():
+    done = run_without(LIST_NAMES, packages=[*HEAVY, *EXTRAS])
     assert not done.returncode, done.stderr
-    missing = done.stdout.split()
-    if "torch" in packages:
-        assert {"EmbedTexts", "MegaBatchTrainer", *EXTRAS.values()} <= set(missing)
-    else:
-        steps = [name for name, module in st_paragram._MODULES.items() if "distributed" in module]
-        assert missing == sorted([*steps, "SearchIndex"])
+    assert {"EmbedTexts", "MegaBatchTrainer", *EXTRAS.values()} <= set(done.stdout.split())

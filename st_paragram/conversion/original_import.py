@@ -51,7 +51,7 @@ class ImportSettings:
         segmentation: Word segmentation of Chinese (the original code does it before training and
             scoring).
 
-    Example:
+    Examples:
         >>> from st_paragram import ImportSettings
         >>> ImportSettings(lower_case=True).moses is None
         True
@@ -121,7 +121,7 @@ def import_checkpoint(
         SettingsError: The sentencepiece model is missing, or the vocabulary cannot be kept.
         MissingExtraError: Moses or jieba is needed but not installed.
 
-    Example:
+    Examples:
         >>> from st_paragram import import_checkpoint
         >>> import_checkpoint("model.pt", "p-sp-authors", "paranmt.model")  # doctest: +SKIP
     """

@@ -79,7 +79,7 @@ class PairStore:
         digest: SHA-256 of the content as it was written, whatever the limit.
         shared_tokenizer: Whether one tokenizer made the ids of both sides.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore
         >>> store = PairStore("data/en-es.h5")
         >>> import numpy as np
@@ -239,7 +239,7 @@ class PairStore:
 class PairStoreWriter:
     """Write a pair store; the file takes its name only when the `with` block ends without an error.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore, PairStoreWriter
         >>> tokenizer = PairStore("data/en-es.h5").tokenizer()
         >>> with PairStoreWriter("new.h5", ("en", "es"), tokenizer) as writer:

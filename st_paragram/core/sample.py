@@ -38,7 +38,7 @@ def sample_pairs(
             the languages of both sides, such as ("fr", "de").
         count: Number of pairs; None: all.
 
-    Example:
+    Examples:
         >>> from st_paragram import sample_pairs
         >>> english, spanish = next(sample_pairs("es", 1))
         >>> next(sample_pairs(("fr", "es")))[1] == spanish

@@ -34,7 +34,7 @@ def load(
         truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only
             these: it is smaller, faster and less accurate.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("p-sp-mini", device="cpu", truncate_dim=64)
         >>> model.encode(["a sentence"]).shape

@@ -55,7 +55,7 @@ class Development:
         translations_found: Shares of the translations found, if there are translations.
         hits: The result of each translation, as in `TranslationHits`.
 
-    Example:
+    Examples:
         >>> from st_paragram import Development, development_pairs, load
         >>> development = Development(load("p-sp-es", device="cpu"), development_pairs(None, "es"))
         >>> development.measure("before training")
@@ -214,7 +214,7 @@ def development_pairs(
     there are none for a language, they are only in English. A known test set is refused; with
     `force`, there is only a warning.
 
-    Example:
+    Examples:
         >>> from st_paragram import development_pairs
         >>> len(development_pairs(None, "es"))
         140
@@ -271,7 +271,7 @@ def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
 
     From a store of fewer than 1,000 pairs, none are split off.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore, hold_out
         >>> store, translations = hold_out(PairStore("data/en-es.h5"))
     """

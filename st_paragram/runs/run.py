@@ -93,7 +93,7 @@ class TrainingRun:
         overwrite: Replace an existing model directory.
         columns: Columns of texts that are tables, see `choose_data`.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun
         >>> TrainingRun("es", Path("p-sp-new"), ["built-in"], config="small").settings.dim
@@ -303,7 +303,7 @@ def run_training(run: TrainingRun) -> TrainingRecord:
             or there is nothing to resume, or an earlier run can be resumed but `resume` is not set.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun, run_training
         >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16,

@@ -66,7 +66,7 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
 
     If each language has its own vocabulary, the first sentence is in the first language.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> result = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "a house", "una casa")
         >>> result.cosine > 0.5

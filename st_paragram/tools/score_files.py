@@ -118,7 +118,7 @@ def score_file(
         scores: Array to which the written scores are appended: 8 bytes per pair.
         languages: Languages of both sides in an output `.tmx`; None for other outputs.
 
-    Example:
+    Examples:
         >>> from st_paragram import Encoder, parse_source, score_file
         >>> source = parse_source("pairs.tsv", ("en", "es"))
         >>> report = score_file(Encoder("p-sp-mini"), source, "scored.tsv")

@@ -2,7 +2,6 @@
 
 import json
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -50,14 +49,21 @@ DIALOGUES = [{"dialog": [f"Question {number}", "OK.", "Well\n then"]} for number
         ),
     ],
 )
-def test_rows_are_those_that_training_reads(tmp_path, monkeypatch, task, examples, expected):
+def test_rows_are_those_that_training_reads(
+    tmp_path, monkeypatch, capsys, task, examples, expected
+):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     path, folder = tmp_path / "examples.jsonl", tmp_path / task
     path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
     more = ["--output", str(folder), *(["--id-prefix", "en"] if task == "qa" else [])]
-    command = [sys.executable, str(SCRIPT), task, "zh", str(path), *more]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert out == f"{folder / 'zh.tsv'}: {len(expected)} rows of {len(examples)} examples\n"
+    monkeypatch.setattr(sys, "argv", ["muse_data", task, "zh", str(path), *more])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert not ended.value.code
+    assert (
+        capsys.readouterr().out
+        == f"{folder / 'zh.tsv'}: {len(expected)} rows of {len(examples)} examples\n"
+    )
     (rows,) = read_texts(task_files(folder, task)["zh"], task)
     context, label = " ".join(TEXT.split()) if task == "qa" else "", 1 if task == "nli" else -1
     assert rows == [(*pair, context, label) for pair in expected]

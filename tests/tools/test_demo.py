@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
+from importlib.util import find_spec
 from urllib.parse import urlparse
 
 import pytest
@@ -16,7 +17,8 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools import demo
 
-pytest.importorskip("gradio")
+# not imported here: that takes seconds, and only two tests need it
+pytestmark = pytest.mark.skipif(find_spec("gradio") is None, reason="needs gradio")
 
 
 @pytest.fixture(scope="module")

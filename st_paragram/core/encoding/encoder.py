@@ -40,7 +40,7 @@ class Encoder:
     the same model share it. An encoder is safe to use from several threads and after a fork; it can
     be pickled and copied.
 
-    Example:
+    Examples:
         >>> from st_paragram import Encoder
         >>> encoder = Encoder("p-sp-mini")
         >>> vectors = encoder.encode(["Where is the station?", "¿Dónde está la estación?"])

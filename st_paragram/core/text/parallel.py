@@ -97,7 +97,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     several languages, join those of a side with hyphens, ``("en", "fr-es-de")`` or
     ``("fr-en", "de-fr")``; then the prefix is required.
 
-    Example:
+    Examples:
         >>> from st_paragram import parse_source
         >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """

@@ -72,7 +72,7 @@ class Segmentation(str, Enum):
 class SentencePieceTokenizer(Tokenizer):
     """Encode text with a sentencepiece model; safe with threads and forks.
 
-    Example:
+    Examples:
         >>> from st_paragram import SentencePieceTokenizer
         >>> tokenizer = SentencePieceTokenizer("p-sp-es/sentencepiece.model")
         >>> ids, offsets = tokenizer.encode(["the train", "is late"])

@@ -55,7 +55,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         languages: Languages of both sides.
         sentencepiece: The tokenizer of all parts.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("bgt-es", device="cpu")
         >>> len(model.encode(["where is the station"]))

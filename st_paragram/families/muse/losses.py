@@ -33,7 +33,7 @@ class DualEncoderRankingLoss(nn.Module):
     if `both_directions`. Without a margin, it equals sentence-transformers'
     `MultipleNegativesRankingLoss`. `mask_equal`: pairs with a shared text are no negatives.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0,
         ...     margin=0.3)

@@ -48,7 +48,7 @@ class DualEncoder(PipelineWithMore):
         tasks: Training tasks: "translation", "qa", "response", "nli".
         context_length: Maximum pieces of an answer's context; None: contexts are ignored.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("muse-cnn", device="cpu")
         >>> len(model.encode_answers(["She did."], contexts=["Who wrote it? She did."]))
@@ -237,7 +237,7 @@ class DualEncoder(PipelineWithMore):
 class EncoderWithTowers(DualEncoder):
     """Towers over a finished encoder; `encode` gives its sentence embeddings, scaled to length 1.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> from st_paragram import EncoderWithTowers
         >>> model = EncoderWithTowers.over(st_paragram.load("p-sp-mini", device="cpu"))

@@ -149,7 +149,7 @@ class MuseData:
         tasks: Folders of files LANG.tsv by task: qa, response or nli.
         languages: Languages other than English; all languages if none is named.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from st_paragram import MuseData
         >>> data = MuseData({"qa": Path("questions")}, ["es", "de"])

@@ -33,7 +33,7 @@ class SideBySide(InputModule):
     An embedding consists of sqrt(weight) * use and sqrt(1 - weight) * psp; its length is 1. If a
     text has a zero vector in the averaging model, that part is zero.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("use-psp")  # doctest: +SKIP
         >>> model[0].weight  # doctest: +SKIP

@@ -33,7 +33,7 @@ class UseEncoder(InputModule):
     Texts are never padded. Large batches are faster: everything that depends on one piece is
     computed once per batch.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("use")  # doctest: +SKIP
         >>> model[0].max_seq_length = 256  # doctest: +SKIP

@@ -26,7 +26,7 @@ class MarginHardNegativeLoss(nn.Module):
 
     For embeddings that can be truncated, wrap this loss in sentence-transformers' `MatryoshkaLoss`.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> loss = st_paragram.MarginHardNegativeLoss(st_paragram.load("p-sp-mini"), margin=0.4)
         >>> loss.get_config_dict()["margin"]

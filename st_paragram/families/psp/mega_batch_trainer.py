@@ -63,7 +63,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         teacher: File of teacher vectors for the pairs, see `Teacher`; empty for none.
         teacher_weight: Weight of the teacher loss.
 
-    Example:
+    Examples:
         >>> from st_paragram import MegaBatchTrainingArguments
         >>> MegaBatchTrainingArguments("checkpoints", num_train_epochs=10,
         ...     megabatch_size=20).megabatch_size
@@ -109,7 +109,7 @@ class MegaBatchTrainer(StoreTrainer):
     On a CPU, the whole step is one compiled call if possible (see `CompiledAdam`); otherwise, it
     runs in torch with dense Adam. The log shows which.
 
-    Example:
+    Examples:
         >>> from datasets import Dataset
         >>> from st_paragram import MegaBatchTrainer, MegaBatchTrainingArguments, load
         >>> pairs = Dataset.from_dict({"english": ["a house", "two cats"], "spanish": ["una casa",

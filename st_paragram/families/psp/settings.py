@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class TrainingSettings:
     """Settings of a training run; the defaults are the paper's (EMNLP 2022).
 
-    Example:
+    Examples:
         >>> from st_paragram import TrainingSettings
         >>> TrainingSettings(dim=300, epochs=10).margin
         0.4

@@ -56,7 +56,7 @@ def save(
         training: Record of the training run, stored as `training.json`.
         normalize: Save an averaging model so that every library gives embeddings of length 1.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("p-sp-es", device="cpu")
         >>> st_paragram.save(model, "p-sp-small", dtype="int8", truncate_dim=64).name

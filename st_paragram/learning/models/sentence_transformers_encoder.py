@@ -75,7 +75,7 @@ def pipeline(
     `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the default
     similarity is cosine.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
         >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64),
         ...     normalize=True)
@@ -164,7 +164,7 @@ class ParagramEncoder(SentenceTransformer):
     class handles all other requests (other inputs or outputs, a GPU, a pool of processes, hooks,
     other modules), in batches of the same size.
 
-    Example:
+    Examples:
         >>> import st_paragram
         >>> model = st_paragram.load("p-sp-mini", device="cpu")
         >>> model.encode(["a sentence", "another one"]).shape

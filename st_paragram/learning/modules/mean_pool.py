@@ -17,7 +17,7 @@ from st_paragram.learning.modules.flat_features import FlatFeatures
 class MeanPool(Module):
     """Mean pooling, in one pass over the embedding matrix if it follows `TokenEmbedding`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from st_paragram import MeanPool
         >>> tokens, mask = torch.tensor([[[1.0, 3.0], [3.0, 5.0]]]), torch.tensor([[1, 1]])

@@ -37,7 +37,7 @@ class TokenEmbedding(InputModule):
     becomes a single unknown id. Its row in the embedding matrix is zeros, and averaging models keep
     it in training.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore, TokenEmbedding
         >>> embedding = TokenEmbedding(PairStore("data/en-es.h5").tokenizer(), 64)
         >>> embedding.preprocess(["a sentence"])["cu_seq_lens_q"].shape
@@ -176,7 +176,7 @@ class TokenEmbedding(InputModule):
 class SentencePieceEmbedding(TokenEmbedding):
     """`TokenEmbedding` with a sentencepiece tokenizer.
 
-    Example:
+    Examples:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
         >>> embedding = SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64)
         >>> pipeline(embedding, device="cpu").encode(["a sentence"]).shape

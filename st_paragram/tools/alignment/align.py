@@ -74,7 +74,7 @@ def align(
         SettingsError: `model` is the name of a model.
         MiningError: The documents have different numbers of sections (`settings.boundary`).
 
-    Example:
+    Examples:
         >>> from st_paragram import Encoder, align
         >>> blocks = align(["A house.", "It is old."], ["Una casa que es vieja."],
         ...     Encoder("p-sp-mini"))

@@ -11,7 +11,7 @@ class AlignmentSettings:
 
     The defaults were chosen on development documents (docs/mining.md).
 
-    Example:
+    Examples:
         >>> from st_paragram import AlignmentSettings
         >>> AlignmentSettings(max_sentences=2).skip_cost
         0.44

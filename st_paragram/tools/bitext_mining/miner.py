@@ -157,7 +157,7 @@ def mine(
         columns: Column of each text if it is a table; None, or an empty list, for plain text.
         languages: Languages of both sides, for an output in TMX (`.tmx`).
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings, mine
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini",
         ...     MiningSettings(threshold=0.0))

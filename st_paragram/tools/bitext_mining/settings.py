@@ -26,7 +26,7 @@ class MarginSettings(SearchSettings):
 class MiningSettings(MarginSettings):
     """Settings of bitext and paraphrase mining.
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings
         >>> MiningSettings(margin="ratio", threshold=1.06).neighbors
         4

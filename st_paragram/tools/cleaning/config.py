@@ -180,7 +180,7 @@ def named_cleaning(name: str) -> Cleaning:
 def default_cleaning() -> Cleaning:
     """Return the recommended cleaning of parallel text, `default.yaml`.
 
-    Example:
+    Examples:
         >>> from st_paragram import PrepareSettings, default_cleaning
         >>> settings = PrepareSettings(("en", "es"), cleaning=default_cleaning())
     """

@@ -31,7 +31,7 @@ class CleanPairs(BaseFilter):
         exclusion_writer: Datatrove writer for dropped documents; `filter_reason` in the metadata
             gives the reason.
 
-    Example:
+    Examples:
         >>> from datatrove.pipeline.readers import ParquetReader
         >>> from st_paragram import CleanPairs
         >>> pipeline = [ParquetReader("pairs", text_key="en"), CleanPairs(("en", "es"), "es")]

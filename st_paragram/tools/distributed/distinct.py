@@ -26,7 +26,7 @@ class DealTexts(MiningStep):
         side: `source` or `target`.
         groups: Number of groups, and maximum number of tasks of `DistinctTexts`.
 
-    Example:
+    Examples:
         >>> from datatrove.pipeline.readers import ParquetReader
         >>> from st_paragram.distributed import DealTexts
         >>> reader = ParquetReader("en", text_key="text")
@@ -68,7 +68,7 @@ class DistinctTexts(MiningStep):
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
 
-    Example:
+    Examples:
         >>> from st_paragram import EmbedTexts
         >>> from st_paragram.distributed import DistinctTexts
         >>> embed = EmbedTexts("p-sp-mini", "mining/vectors/source", normalize=True,

@@ -39,7 +39,7 @@ class EmbedTexts(PipelineStep):
         threads: Number of threads per task, for models that run on the processor.
         only_known: Leave out documents in which the model knows no token, as mining requires.
 
-    Example:
+    Examples:
         >>> from datatrove.pipeline.readers import ParquetReader
         >>> from st_paragram import EmbedTexts
         >>> pipeline = [ParquetReader("pairs", text_key="en"), EmbedTexts("p-sp-mini", "vectors/en",

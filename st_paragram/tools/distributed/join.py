@@ -30,7 +30,7 @@ class ScorePairs(MiningStep):
         side: `source` or `target`.
         settings: Options of `mine`; `margin` and `threshold` are used.
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings
         >>> from st_paragram.distributed import ScorePairs
         >>> pipeline = [ScorePairs("mining", "source", MiningSettings(threshold=0.05))]
@@ -66,7 +66,7 @@ class MatchPairs(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
 
-    Example:
+    Examples:
         >>> from st_paragram.distributed import MatchPairs
         >>> pipeline = [MatchPairs("mining")]
     """
@@ -112,7 +112,7 @@ class WritePairs(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
 
-    Example:
+    Examples:
         >>> from st_paragram.distributed import WritePairs
         >>> pipeline = [WritePairs("mining")]
     """

@@ -44,7 +44,7 @@ class TrainIndex(MiningStep):
         side: Side to index, `source` or `target`.
         settings: Options of `mine`; `index` and `seed` are used.
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings
         >>> from st_paragram.distributed import TrainIndex
         >>> pipeline = [TrainIndex("mining", "source", MiningSettings(index="auto"))]
@@ -72,7 +72,7 @@ class IndexVectors(MiningStep):
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
 
-    Example:
+    Examples:
         >>> from st_paragram.distributed import IndexVectors
         >>> pipeline = [IndexVectors("mining", "source")]
     """
@@ -147,7 +147,7 @@ class ChooseEffort(MiningStep):
         side: Side of the queries, `source` or `target`.
         settings: Options of `mine`; `recall`, `neighbors` and `seed` are used.
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings
         >>> from st_paragram.distributed import ChooseEffort
         >>> pipeline = [ChooseEffort("mining", "source", MiningSettings(recall=0.99))]
@@ -175,7 +175,7 @@ class SearchVectors(MiningStep):
         side: Side of the queries, `source` or `target`.
         settings: Options of `mine`; `neighbors` is used.
 
-    Example:
+    Examples:
         >>> from st_paragram import MiningSettings
         >>> from st_paragram.distributed import SearchVectors
         >>> pipeline = [SearchVectors("mining", "source", MiningSettings(neighbors=4))]

@@ -97,7 +97,7 @@ def embed_files(
             text.
         overwrite: Replace an existing output.
 
-    Example:
+    Examples:
         >>> from st_paragram import Encoder, embed_files
         >>> embed_files(Encoder("p-sp-mini"), "lines.txt", "lines.npy").lines
         12

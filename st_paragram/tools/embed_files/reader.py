@@ -65,7 +65,7 @@ def read_manifest(folder: Path) -> Manifest:
 def read_embeddings(folder: str | Path) -> StoredEmbeddings:
     """Open a folder made by `embed_files`; rows are read on demand.
 
-    Example:
+    Examples:
         >>> from st_paragram import embed_files, read_embeddings
         >>> report = embed_files("p-sp-mini", ["wiki.en", "wiki.es"], "vectors")
         >>> read_embeddings("vectors").take([0, 5]).shape

@@ -37,7 +37,7 @@ def model_meta(name: str, **fields: Any) -> ModelMeta:
     weights is the release date. Further arguments, such as `reference` (a URL) or
     `training_datasets` (mteb's task names), replace these values.
 
-    Example:
+    Examples:
         >>> from st_paragram import model_meta
         >>> model_meta("p-sp-es").name  # doctest: +SKIP
         'st-paragram/p-sp-es'

@@ -187,6 +187,6 @@ def tables(scores: Sequence[Score], data: OwnData) -> Iterator[str]:
             yield from report.section(heading, of_file, column=report.MEASURE)
         yield from report.differences(own)
     yield (
-        "The intervals are percentiles of 10,000 bootstrap resamples, or fewer for more than 2,000"
+        "Intervals come from 10,000 bootstrap resamples, or from fewer if there are more than 2,000"
         " items."
     )

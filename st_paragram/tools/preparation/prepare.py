@@ -94,7 +94,7 @@ def prepare(
     Returns:
         The counts of the preparation, which are also in the store (`PairStore.settings["report"]`).
 
-    Example:
+    Examples:
         >>> from st_paragram import PrepareSettings, parse_source, prepare
         >>> languages = ("en", "es")
         >>> sources = [parse_source("en-es.tsv", languages)]

@@ -40,7 +40,7 @@ class PrepareSettings:
             hyphens: ("en", "fr-es-de").
         cleaning: The filters, and the treatment of repeated rows.
 
-    Example:
+    Examples:
         >>> from st_paragram import PrepareSettings
         >>> PrepareSettings(("en", "es"), vocab_size=8000).lower_case
         True

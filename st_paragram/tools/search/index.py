@@ -77,7 +77,7 @@ class SearchIndex:
         counts: Counts of all lines added by this object: lines, added, known, repeated, blank and
             unknown.
 
-    Example:
+    Examples:
         >>> from st_paragram import SearchIndex
         >>> index = SearchIndex.build(["Where is the station?", "We like cheese."], "lines.index",
         ...     "p-sp-mini")

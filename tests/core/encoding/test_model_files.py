@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,16 @@ from st_paragram.core.model_directory.find import find, shipped_folder
 from st_paragram.errors import ModelDirectoryError
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "m"
+    return Encoder(shipped_folder()).save(folder, dtype="float32", truncate_dim=8)
+
+
 @pytest.fixture
-def folder(tmp_path):
-    return Encoder(shipped_folder()).save(tmp_path / "m", dtype="float32", truncate_dim=8)
+def folder(saved, tmp_path):
+    """A copy of the saved model, which a test may change."""
+    return Path(shutil.copytree(saved, tmp_path / "m"))
 
 
 @pytest.mark.parametrize("kind", list(TableType))

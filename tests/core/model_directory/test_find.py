@@ -87,11 +87,6 @@ TEXTS = {
     "p-sp-it": "Dov'è la stazione?",
     "p-sp-ja": "駅はどこですか。",
     "p-sp-ar": "أين المحطة؟",
-    "p-sp-de": "Wo ist der Bahnhof?",
-    "p-sp-es": "¿Dónde está la estación?",
-    "p-sp-fr": "Où est la gare ?",
-    "p-sp-ru": "Где находится вокзал?",
-    "p-sp-tr": "İstasyon nerede?",
     "p-sp-zh": "车站在哪里？",
 }
 

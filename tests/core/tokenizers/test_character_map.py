@@ -26,9 +26,15 @@ def test_the_rules_are_those_of_nfkc(vocabulary):
     assert rules["e\N{COMBINING ACUTE ACCENT}"] == "é" and rules["\x01"] == ""
 
 
-def test_further_rules_change_what_they_name_and_nothing_else(vocabulary):
-    content = with_rules(vocabulary.content, {"q": "a", "ß": "a", "c": "a"})
-    more = SentencePieceTokenizer(content, **vocabulary.options)
+@pytest.fixture(scope="module")
+def further(vocabulary):
+    """The vocabulary's model with further rules."""
+    rules = {"q": "a", "ß": "a", "c": "a", "\u200b": "x", "\u0627": "a", "\u0131": "i"}
+    return with_rules(vocabulary.content, rules)
+
+
+def test_further_rules_change_what_they_name_and_nothing_else(vocabulary, further):
+    more = SentencePieceTokenizer(further, **vocabulary.options)
     texts = [
         "the bat sleeps",
         "e\N{COMBINING ACUTE ACCENT}té ﬁne Ｂig",
@@ -48,17 +54,13 @@ def test_further_rules_change_what_they_name_and_nothing_else(vocabulary):
     ]
 
 
-def test_new_rules_replace_others_and_apply_to_their_results(vocabulary):
-    content = with_rules(vocabulary.content, {"\u200b": "x", "\u0627": "a"})
-    rules = rules_of(content)
+def test_new_rules_replace_others_and_apply_to_their_results(further):
+    rules = rules_of(further)
     assert (rules["\u200b"], rules["\ufe8d"]) == ("x", "a")  # the second is a form of alef
-    assert rules_of(with_rules(content, {"a": "b"}))["\ufe8d"] == "b"
-    assert with_rules(content, {}) == content
-
-
-def test_a_letter_with_marks_follows_the_letter_that_it_is_read_as(vocabulary):
-    rules = rules_of(with_rules(vocabulary.content, {"\u0131": "i"}))
+    # a letter with marks follows the letter that it is read as
     assert rules["\u0131\N{COMBINING DIAERESIS}"] == rules["i\N{COMBINING DIAERESIS}"] == "\u00ef"
+    assert rules_of(with_rules(further, {"a": "b"}))["\ufe8d"] == "b"
+    assert with_rules(further, {}) == further
 
 
 def test_characters_of_unihan(tmp_path):

@@ -211,7 +211,8 @@ def documents():
 
 
 def test_a_band_gives_the_same_result_as_the_full_search(documents, monkeypatch):
-    check_same(*documents[:2], monkeypatch)
+    source, target, _ = documents
+    check_same(source[:250], target[:250], monkeypatch)
 
 
 @pytest.mark.slow

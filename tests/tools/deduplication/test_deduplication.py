@@ -5,6 +5,7 @@ what is promised.
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import count
 from unittest.mock import patch
 
@@ -41,9 +42,21 @@ def find(place, rows, settings, **more):
     return deduplicate([str(folder / "rows")], len(rows[0]), settings, **more)
 
 
-def ngrams(text, settings):
-    parts = tokens(text) if settings.unit == "word" else list(" ".join(tokens(text)))
-    size = min(settings.ngram or (1 if settings.unit == "word" else 5), len(parts))
+@cache
+def parts_of(text, unit):
+    """Words or characters of a text; the reference asks for those of each text many times."""
+    return tokens(text) if unit == "word" else list(" ".join(tokens(text)))
+
+
+@cache
+def essential_parts(text):
+    return essential(tokens(text))
+
+
+@cache
+def ngrams(text, unit, ngram):
+    parts = parts_of(text, unit)
+    size = min(ngram or (1 if unit == "word" else 5), len(parts))
     return (
         {tuple(parts[begin : begin + size]) for begin in range(len(parts) - size + 1)}
         if parts
@@ -55,13 +68,7 @@ def adds_words(one, other, settings):
     """Whether the longer text has the parts of the shorter in order; a single character of Chinese
     is not a word.
     """
-    shorter, longer = sorted(
-        [
-            tokens(text) if settings.unit == "word" else " ".join(tokens(text))
-            for text in (one, other)
-        ],
-        key=len,
-    )
+    shorter, longer = sorted([parts_of(text, settings.unit) for text in (one, other)], key=len)
     added, rest = [""], list(shorter)
     for part in longer:
         if rest and part == rest[0]:
@@ -75,11 +82,11 @@ def adds_words(one, other, settings):
 def duplicates(one, other, settings):
     """Whether two texts are duplicates, by the definitions."""
     if "exact" in settings.methods:
-        keys = ["".join(tokens(text)) or text.strip() for text in (one, other)]
+        keys = ["".join(parts_of(text, "word")) or text.strip() for text in (one, other)]
         if one == other or (settings.normalize and keys[0] == keys[1]):
             return True
-    if "minhash" in settings.methods and essential(tokens(one)) == essential(tokens(other)):
-        a, b = ngrams(one, settings), ngrams(other, settings)
+    if "minhash" in settings.methods and essential_parts(one) == essential_parts(other):
+        a, b = (ngrams(text, settings.unit, settings.ngram) for text in (one, other))
         enough = bool(a & b) and len(a & b) >= settings.threshold * len(a | b)
         return enough and adds_words(one, other, settings)
     return False

@@ -1,32 +1,27 @@
-"""mteb evaluates a model by its metadata, offline, and files it under name and weights."""
+"""mteb evaluates a model by its metadata, offline, and files it under name and weights.
 
-import importlib.util
+The tests import mteb, which takes seconds, so that only processes with these tests do it.
+"""
+
 import json
 import math
 import os
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset, DatasetDict
 
 import st_paragram
+from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-
-# importing it takes seconds: the process does that has these tests
-if importlib.util.find_spec("mteb") is None:
-    pytest.skip("mteb is not installed", allow_module_level=True)
-
-import mteb
-from datasets import Dataset, DatasetDict
-from mteb.abstasks import abstask
-from mteb.abstasks.sts import AbsTaskSTS
-from mteb.languages import check_language_code
-
-from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.tools.evaluation.mteb_model import mteb_language
+
+pytestmark = pytest.mark.skipif(find_spec("mteb") is None, reason="needs mteb")
 
 
 def test_the_metadata_are_complete_and_load_the_model():
@@ -76,6 +71,8 @@ def test_other_weights_are_another_revision_and_models_of_others_not_ours(vocabu
 
 
 def test_any_language_of_a_card_is_named_as_mteb_names_it(tmp_path):
+    from mteb.languages import check_language_code
+
     names = {
         "hi": "hin-Deva",
         "fa": "fas-Arab",
@@ -139,6 +136,9 @@ def data(tmp_path, texts, write):
 def test_tasks_on_local_data_end_in_files_that_mteb_loads(
     data, tiny, tmp_path, evaluate, monkeypatch
 ):
+    import mteb
+    from mteb.abstasks.sts import AbsTaskSTS
+
     words = [tiny, "--data", data, "--results", tmp_path / "r", "--benchmarks", "mteb", "--tasks"]
     words += ["STS16", "STS17", "Tatoeba"]
     printed, scores = evaluate(*words)
@@ -167,6 +167,9 @@ def test_tasks_on_local_data_end_in_files_that_mteb_loads(
 def test_results_on_data_of_the_hub_are_ready_for_submission(
     data, tiny, tmp_path, texts, evaluate, monkeypatch
 ):
+    import mteb
+    from mteb.abstasks import abstask
+
     columns = {"sentence1": texts[:9], "sentence2": texts[1:10], "score": [*range(5), *range(4)]}
     loaded = []
 
