@@ -27,6 +27,7 @@ from st_paragram.conversion.use_import import import_use
 from st_paragram.core.files import write_text
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.languages import LANGUAGES
+from st_paragram.core.model_directory.card import blocks, render
 from st_paragram.core.model_directory.configuration import (
     CONFIG_FILE,
     read_configuration,
@@ -44,7 +45,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, tr
 from st_paragram.core.tokenizers.spelling import spelling_rules
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
-from st_paragram.learning.models.card import blocks, from_record, render
+from st_paragram.learning.models.card import from_record
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.runs.families import facts_of

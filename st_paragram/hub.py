@@ -18,6 +18,13 @@ from huggingface_hub.errors import HfHubHTTPError
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.files import names_of
 from st_paragram.core.formatting import counted, markdown_table
+from st_paragram.core.model_directory.card import (
+    LICENSE,
+    NO_LICENSE,
+    Card,
+    render,
+    without_record,
+)
 from st_paragram.core.model_directory.configuration import (
     AVERAGING,
     read_configuration,
@@ -37,15 +44,7 @@ from st_paragram.errors import (
 )
 from st_paragram.families.loading import load
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import (
-    LICENSE,
-    NO_LICENSE,
-    Card,
-    from_record,
-    render,
-    score_entry,
-    without_record,
-)
+from st_paragram.learning.models.card import from_record, score_entry
 from st_paragram.runs.families import facts_of
 from st_paragram.tools.evaluation.scores import Score, read_scores
 
@@ -189,7 +188,7 @@ def _save_again(folder: Path, files: Path) -> int:
     """Write the model for every reader, without other files in its folder; return its dimension."""
     if read_configuration(folder).architecture == AVERAGING:
         encoder = Encoder(folder)
-        encoder.save(files, training=training_text(folder))
+        encoder.save(files, card="", training=training_text(folder))
         return encoder.dimension
     model = load(folder, device="cpu")
     load_save.save(model, files, training=read_training_record(folder))

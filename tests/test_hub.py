@@ -14,12 +14,13 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram import hub as hub_module
 from st_paragram.cli.main import main
+from st_paragram.core.model_directory.card import render
 from st_paragram.core.model_directory.model_files import model_digest
 from st_paragram.core.model_directory.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.hub import HubError, push
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import from_record, render
+from st_paragram.learning.models.card import from_record
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.runs.families import facts_of

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
-from st_paragram.cli.options import add_model_option, add_pair_option, chosen_texts, model_name, say
+from st_paragram.cli.options import (
+    add_model_option,
+    add_pair_option,
+    chosen_texts,
+    model_name,
+    pair_from,
+    say,
+)
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -71,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             model_name(arguments),
             settings=settings,
             overwrite=arguments.overwrite,
-            languages=arguments.pair,
+            languages=pair_from(arguments),
             split=arguments.split,
             indices=arguments.indices,
         )

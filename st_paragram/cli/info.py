@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from st_paragram.cli.options import check_input
+from st_paragram.cli.options import check_input, language_code
 from st_paragram.core.files import is_hdf5
 from st_paragram.core.formatting import MOST, are_counts, in_words
+from st_paragram.core.languages import check_codes
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
@@ -31,7 +32,7 @@ EPILOG = """\
 """
 
 _WANTED = "name a model, a pair store (.h5), an index or a folder of embeddings"
-_TEXT = re.compile(r"([A-Za-z]{2,3}(?:[_-][A-Za-z]{2,4})?):(.+)", re.DOTALL)
+_TEXT = re.compile(r"([A-Za-z_-]{2,}):(.+)", re.DOTALL)
 #: Control characters except line feeds: those of a file could control the terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -79,8 +80,10 @@ def _language_and_file(text: str) -> tuple[str, Path]:
     match = _TEXT.fullmatch(text)
     if match is None:
         raise SettingsError(f"{text}: no language; write it before the file, such as es:{text}")
+    language = language_code(match[1])
+    check_codes(("en", language))
     check_input(match[2])
-    return match[1], Path(match[2])
+    return language, Path(match[2])
 
 
 def _describe(

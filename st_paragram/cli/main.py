@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -160,16 +161,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         print(START, file=sys.stderr)
         return 2  # as for any wrong call, so that a script that lost its arguments stops
-    if words[0] == "--version":
-        print(f"st-paragram {installed_version()}")
-        return 0
-    if words[0] in _HELP:
-        _overview_parser().print_help()
-        return 0
     if words[0].startswith("-"):
-        _overview_parser().error(f"{words[0]} is not a command; name a command before its options")
+        return run_reporting_errors("st-paragram", partial(_show, words[0]))
     needs_torch = words[0] in _NEED_TORCH
     return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words), needs_torch)
+
+
+def _show(option: str) -> int:
+    """Show the version or the list of commands; refuse other options without a command."""
+    if option == "--version":
+        print(f"st-paragram {installed_version()}")
+    elif option in _HELP:
+        _overview_parser().print_help()
+    else:
+        _overview_parser().error(f"{option} is not a command; name a command before its options")
+    return 0
 
 
 def _run(words: Sequence[str]) -> int:
@@ -192,6 +198,8 @@ def run_reporting_errors(name: str, run: Callable[[], int], needs_torch: bool = 
     if threading.current_thread() is threading.main_thread():
         # batch systems send it: clean up as on Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:
         status = run()
         sys.stdout.flush()  # so that errors are noticed here, not at exit

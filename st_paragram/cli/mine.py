@@ -17,6 +17,7 @@ from st_paragram.cli.options import (
     is_standard_output,
     model_name,
     output_name,
+    pair_from,
     say,
     standard_output,
 )
@@ -131,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
             overwrite=arguments.overwrite,
             work=arguments.work,
             columns=columns,
-            languages=arguments.pair,
+            languages=pair_from(arguments),
         )
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:

@@ -107,12 +107,14 @@ def _languages_in(arguments: argparse.Namespace) -> list[str]:
 def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:
     """Add `--lang`, whose help is `lang`, and `--pair`; `languages_from` reads them."""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--lang", type=_codes, metavar="CODE[-CODE...]", help=lang)
+    group.add_argument("--lang", type=language_code, metavar="CODE[-CODE...]", help=lang)
     about = "two languages instead, with or without English, e.g. fr de; repeatable"
-    group.add_argument("--pair", action="append", nargs=2, type=_codes, metavar="CODE", help=about)
+    group.add_argument(
+        "--pair", action="append", nargs=2, type=language_code, metavar="CODE", help=about
+    )
 
 
-def _codes(codes: str) -> str:
+def language_code(codes: str) -> str:
     """Return codes of languages with underscores before regions: es_ES for es-ES."""
     return _REGION.sub("_", codes)
 
@@ -134,7 +136,16 @@ def checked_languages(arguments: argparse.Namespace) -> tuple[str, str]:
 def add_pair_option(parser: OptionGroup) -> None:
     """Add `--pair`, for texts and outputs whose format names languages."""
     about = "languages of both sides, e.g. en es; required for TMX"
-    parser.add_argument("--pair", nargs=2, type=_codes, metavar="CODE", help=about)
+    parser.add_argument("--pair", nargs=2, type=language_code, metavar="CODE", help=about)
+
+
+def pair_from(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """Return the languages of `--pair`, if given; refuse unknown codes."""
+    if arguments.pair is None:
+        return None
+    first, second = arguments.pair
+    check_codes((first, second))
+    return first, second
 
 
 def add_pairs_options(parser: OptionGroup) -> None:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.cli.options import language_code
 from st_paragram.core.settings import add_setting_options, given
 
 DESCRIPTION = (
@@ -33,9 +34,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     languages = parser.add_mutually_exclusive_group()
     about = "language to find paraphrases in (default: %(default)s)"
-    languages.add_argument("--lang", default="en", metavar="CODE", help=about)
+    languages.add_argument("--lang", type=language_code, default="en", metavar="CODE", help=about)
     about = "two languages to find translations in instead"
-    languages.add_argument("--pair", nargs=2, metavar="CODE", help=about)
+    languages.add_argument("--pair", nargs=2, type=language_code, metavar="CODE", help=about)
     add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file")
     add("--overwrite", action="store_true", help="replace existing outputs")
     add_setting_options(parser, PivotSettings)

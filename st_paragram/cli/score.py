@@ -16,6 +16,7 @@ from st_paragram.cli.options import (
     is_standard_output,
     model_folder,
     output_name,
+    pair_from,
     say,
     standard_output,
 )
@@ -173,11 +174,10 @@ def _source(arguments: argparse.Namespace) -> tuple[TextSource, tuple[str, str] 
     """Return the pairs and their languages, if `--pair` or a prefix of the file names them."""
     from st_paragram.core.text.parallel import parse_source, prefix_of, source_of
 
-    languages = arguments.pair or prefix_of(arguments.file)
+    languages = pair_from(arguments)
     if languages is None:
-        return source_of(arguments.file), None
-    first, second = languages
-    return parse_source(arguments.file, (first, second)), (first, second)
+        return source_of(arguments.file), prefix_of(arguments.file)
+    return parse_source(arguments.file, languages), languages
 
 
 def _settings(arguments: argparse.Namespace) -> MarginSettings:

@@ -14,6 +14,7 @@ import numpy as np
 from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_checkpoint
 from st_paragram.core.extras import installed_version
 from st_paragram.core.formatting import counted, markdown_table
+from st_paragram.core.model_directory.card import Card, blocks, render
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.model_files import opens_in_stock
 from st_paragram.core.tokenizers.base import Tokenizer
@@ -23,7 +24,6 @@ from st_paragram.core.tokenizers.string_lists import write_strings
 from st_paragram.core.tokenizers.words import Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import Card, blocks, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 

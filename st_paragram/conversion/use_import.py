@@ -37,6 +37,7 @@ from torch import Tensor, nn
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import content_digest
 from st_paragram.core.formatting import markdown_table
+from st_paragram.core.model_directory.card import Card, blocks, render
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.streams import read_lines
@@ -53,7 +54,6 @@ from st_paragram.families.muse.published_network import Precision, PublishedNetw
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part
 from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import Card, blocks, render
 
 # of the published network: best on development data, with p-sp-mini and with a larger P-SP
 DEFAULT_WEIGHT = 0.6

@@ -246,13 +246,13 @@ def _code_meant(word: str) -> str:
 
     The word may be the code in capitals, the name of the language, or the code of a country.
     """
-    from langcodes.data_dicts import LIKELY_SUBTAGS
-
     lower = word.lower()
     if _is_language(lower):
         return lower
     for language in LANGUAGES.values():
         if word and lower in (language.name.lower(), language.native_name.lower()):
             return language.code
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+
     tag: str = LIKELY_SUBTAGS.get(f"und-{word.upper()}", "")
     return tag.partition("-")[0]

@@ -405,8 +405,9 @@ def _save(
     """Save a model with its card and the record of the run."""
     import torch
 
+    from st_paragram.core.model_directory.card import render
     from st_paragram.learning.models import load_save
-    from st_paragram.learning.models.card import from_record, render
+    from st_paragram.learning.models.card import from_record
 
     store = trainer.store
     scores = development.scores

@@ -105,8 +105,9 @@ def _check_same_data(grid: Path, store: PairStore) -> None:
 
 def _save(record: TrainingRecord, folder: Path, run: TrainingRun) -> None:
     """Save the best model under the name of the output."""
+    from st_paragram.core.model_directory.card import render
     from st_paragram.families.loading import load
-    from st_paragram.learning.models.card import from_record, render
+    from st_paragram.learning.models.card import from_record
     from st_paragram.learning.models.load_save import save
 
     model = load(folder, device="cpu")

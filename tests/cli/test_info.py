@@ -83,21 +83,23 @@ def test_unknown_tokens_of_texts(model, lines, tmp_path, vocabulary, capsys):
     foreign.write_text("\ue000\n\n\ue001 \ue002\n", encoding="utf-8")
     texts = lines.read_text("utf-8").split("\n")[:-1]
     tokens = vocabulary.count_tokens(texts)
-    (found,) = described(capsys, model, "--text", f"en:{lines}", f"xx:{foreign}", f"xx:{foreign}")
+    (found,) = described(capsys, model, "--text", f"en:{lines}", f"ja:{foreign}", f"ja:{foreign}")
     # each unknown word follows the mark of a space
     assert found["unknown_tokens"] == {
-        "texts": {"en": 50, "xx": 4},
-        "tokens": {"en": tokens.tokens, "xx": 12},
-        "share_unknown": {"en": tokens.unknown / tokens.tokens, "xx": 0.5},
+        "texts": {"en": 50, "ja": 4},
+        "tokens": {"en": tokens.tokens, "ja": 12},
+        "share_unknown": {"en": tokens.unknown / tokens.tokens, "ja": 0.5},
     }
-    assert main(["info", str(model), "--text", f"xx:{foreign}"]) == 0
+    assert main(["info", str(model), "--text", f"ja:{foreign}"]) == 0
     shown = capsys.readouterr().out
     assert shown.endswith(
-        "  unknown tokens\n    texts: xx 2\n    tokens: xx 6\n    share unknown\n      xx: 0.5\n"
+        "  unknown tokens\n    texts: ja 2\n    tokens: ja 6\n    share unknown\n      ja: 0.5\n"
     )
     (tmp_path / "empty.txt").write_text("\n")
     refused = {
         f"{model} --text {lines}": f"{lines}: no language; write it before the file, such as es:",
+        f"{model} --text xx:{lines}": "unknown language code 'xx'; use an ISO 639 code such as",
+        f"{model} --text Spanish:{lines}": "unknown language code 'Spanish'; did you mean es?",
         f"--text en:{lines}": "--text needs a model; name it before --text",
         f"{model} --text en:nowhere": "nowhere: No such file",
         f"{model} --text en:{tmp_path}/empty.txt": "empty.txt: no text; give a file with one text",

@@ -211,3 +211,22 @@ def test_a_closed_pipe_ends_quietly():
         and b"Traceback" not in done.stderr
         and b"BrokenPipe" not in done.stderr
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", ["--version", "cache"])
+def test_a_full_standard_output_is_named(words):
+    command = [sys.executable, "-m", "st_paragram.cli.main", words]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+    name = "st-paragram" if words == "--version" else f"st-paragram {words}"
+    wanted = f"{name}: standard output: No space left on device; free disk space\n"
+    assert (done.returncode, done.stderr) == (1, wanted)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shells close streams in another way")
+@pytest.mark.parametrize("words", ["--version", "info"])
+def test_a_closed_standard_output_is_like_an_empty_one(words):
+    command = f'"{sys.executable}" -m st_paragram.cli.main {words} >&-'
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

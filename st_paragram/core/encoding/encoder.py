@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from st_paragram.core.arrays import Vectors
 from st_paragram.core.embedding_table import TableType, normalize
 from st_paragram.core.encoding.embed import BATCH_SIZE, embed, list_of_texts
 from st_paragram.core.model_directory import model_files
+from st_paragram.core.model_directory.card import new_card
 from st_paragram.core.model_directory.configuration import (
     AVERAGING,
     read_configuration,
@@ -69,8 +71,8 @@ class Encoder:
         if isinstance(model, AveragingModel):
             self.model = replace(model, table=model.table.truncated(truncate_dim))
         else:
-            self.model = _read(find(model), truncate_dim)
-        self.num_threads = num_threads or usable_threads()
+            self.model: AveragingModel = _read(find(model), truncate_dim)
+        self.num_threads: int = num_threads or usable_threads()
         settings = self.model.settings
         # name -> text to put before each text
         self.prompts: dict[str, str] = dict(model_files.PROMPTS)
@@ -226,7 +228,7 @@ class Encoder:
     def save(
         self,
         path: str | Path,
-        card: str = "",
+        card: str | None = None,
         overwrite: bool = False,
         dtype: TableType | str | None = None,
         truncate_dim: int | None = None,
@@ -239,7 +241,8 @@ class Encoder:
 
         Args:
             path: Folder to write.
-            card: Model card, `README.md`.
+            card: Text of the model card, `README.md`; None: how to load the model, and that it has
+                no license yet.
             overwrite: Replace an existing model directory.
             dtype: Number type of the table: float32, float16, int8 or int4; None: unchanged.
             truncate_dim: Number of first dimensions to store; None: all.
@@ -250,7 +253,11 @@ class Encoder:
         unit_vectors = self.model.unit_vectors or normalize
         model = replace(self.model, settings=settings, unit_vectors=unit_vectors)
         write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
-        return save_directory(path, write, card, training, overwrite)
+        text: str | Callable[[Path], str] | None = card
+        if text is None:
+            dimension = truncate_dim or self.dimension
+            text = partial(new_card, Path(path).resolve().name, dimension)
+        return save_directory(path, write, text, training, overwrite)
 
     def __repr__(self) -> str:
         table = self.model.table

@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 from pathlib import Path, PurePosixPath
 
 from st_paragram.core.formatting import counted
-from st_paragram.core.languages import codes_of_sides
+from st_paragram.core.languages import check_codes, codes_of_sides
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
 from st_paragram.core.text.tables import DAMAGED, check_plain, read_columns, translation_columns
@@ -133,6 +133,7 @@ def source_of(spec: str) -> TextSource:
                 f"{spec}: a translation file needs its languages; write for example en-es:{spec}"
             )
         return TextSource((spec,), ("first", "second"))
+    check_codes(languages)
     return parse_source(spec, languages)
 
 

@@ -28,6 +28,7 @@ from st_paragram.core.arrays import Integers
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import digest, file_digest
 from st_paragram.core.formatting import listed, markdown_table
+from st_paragram.core.model_directory.card import Card, blocks, render
 from st_paragram.core.model_directory.configuration import check_free, fingerprint
 from st_paragram.core.model_directory.find import find
 from st_paragram.errors import SettingsError, one_line
@@ -38,7 +39,7 @@ from st_paragram.families.muse.settings import TASK_NAMES, TowersSettings
 from st_paragram.families.muse.tasks import task_files
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import Card, blocks, citation, render
+from st_paragram.learning.models.card import citation
 from st_paragram.learning.papers import MUSE
 from st_paragram.tools.work import work_folder
 

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.embedding_table import TableType
 from st_paragram.core.model_directory import model_files
+from st_paragram.core.model_directory.card import new_card
 from st_paragram.core.model_directory.configuration import (
     STOCK_CONFIG_FILE,
     check_free,
@@ -21,7 +22,6 @@ from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
-from st_paragram.learning.models.card import render, without_record
 from st_paragram.learning.models.sentence_transformers_encoder import (
     ParagramEncoder,
     pipeline,
@@ -75,12 +75,8 @@ def save(
     text: str | Callable[[Path], str] | None = card
     if text is None:
         dimension = truncate_dim or model.get_embedding_dimension() or 0
-        text = partial(_new_card, Path(path).resolve().name, dimension)
+        text = partial(new_card, Path(path).resolve().name, dimension)
     return save_directory(path, write, text, training.as_json() if training else None, overwrite)
-
-
-def _new_card(name: str, dimension: int, folder: Path) -> str:
-    return render(without_record(name, dimension, folder))
 
 
 def check_savable(model: SentenceTransformer) -> None:

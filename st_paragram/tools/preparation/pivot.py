@@ -18,6 +18,7 @@ from itertools import combinations, groupby, product
 from pathlib import Path
 
 from st_paragram.core.folders import temporary_folder
+from st_paragram.core.languages import check_codes
 from st_paragram.core.outputs import output_files
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
@@ -86,6 +87,7 @@ class PivotReport:
 
 def pivot_source(spec: str, languages: Sequence[str] = ("en",)) -> TextSource:
     """Parse `LANG-LANG:FILE`, see `parse_source`, with one of `languages` and its translations."""
+    check_codes((languages[0], languages[-1]))
     match = _PREFIX.match(spec)
     codes = list(match.groups()) if match else []
     known = [code for code in codes if code in languages]
@@ -96,6 +98,7 @@ def pivot_source(spec: str, languages: Sequence[str] = ("en",)) -> TextSource:
             f" {languages[0]}-xx:FILE"
         )
     codes.remove(known[0])
+    check_codes((known[0], codes[0]))
     return parse_source(spec, (known[0], codes[0]))
 
 

@@ -13,6 +13,7 @@ from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
+from st_paragram.core.model_directory.card import NO_LICENSE
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.quantization import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
@@ -242,6 +243,16 @@ def test_a_copy_of_another_type(encoder, texts, tmp_path):
     )
     with pytest.raises(ModelDirectoryError, match="exists"):
         encoder.save(folder)
+
+
+def test_a_copy_without_a_given_card_has_the_card_of_save(encoder, tmp_path):
+    folder = encoder.save(tmp_path / "light" / "copy", dtype="int8")
+    model = st_paragram.load("p-sp-mini", device="cpu")
+    full = load_save.save(model, tmp_path / "full" / "copy", dtype="int8")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert card == (full / "README.md").read_text(encoding="utf-8")
+    assert NO_LICENSE in card and 'SentenceTransformer("copy")' in card
+    assert not (encoder.save(tmp_path / "bare", card="", dtype="float32") / "README.md").exists()
 
 
 def test_pickles_and_copies_give_the_same(encoder, texts):

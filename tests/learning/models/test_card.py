@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import ModelCard
 
+from st_paragram.core.model_directory.card import NO_LICENSE, render
 from st_paragram.core.model_directory.record import (
     Correlation,
     Score,
     TrainingRecord,
     TranslationScore,
 )
-from st_paragram.learning.models.card import NO_LICENSE, from_record, render
+from st_paragram.learning.models.card import from_record
 from st_paragram.runs.families import facts_of
 
 DROPPED = {"too short": 2, "duplicate": 0}

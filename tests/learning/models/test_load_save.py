@@ -11,12 +11,12 @@ from sentencepiece import SentencePieceTrainer
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory.card import NO_LICENSE
 from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import NO_LICENSE
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 

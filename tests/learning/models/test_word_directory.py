@@ -5,11 +5,12 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
+from st_paragram.core.model_directory.card import render
 from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import load_save
-from st_paragram.learning.models.card import from_record, render
+from st_paragram.learning.models.card import from_record
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.runs.families import facts_of

@@ -74,6 +74,9 @@ def test_translations_of_two_languages(tmp_path) -> None:
     assert (report.groups, report.shared, report.sentences, report.pairs) == (3, 1, 3, 2)
     with pytest.raises(SettingsError, match="fr or de and another, as in fr-xx:FILE"):
         pivot_source("fr-de:x", ["fr", "de"])
+    for spec, languages in (("xx-fr:x", ["fr"]), ("en-es:x", ["xx"]), ("xx-de:x", ["xx", "de"])):
+        with pytest.raises(SettingsError, match="unknown language code 'xx'; use an ISO 639 code"):
+            pivot_source(spec, languages)
 
 
 def test_limits() -> None:
