@@ -47,6 +47,7 @@ from st_paragram.tools.search.table import (
     open_table,
     pa,
     update_table,
+    visible_columns,
 )
 from st_paragram.tools.search.text_search import (
     Hit,
@@ -412,7 +413,8 @@ class SearchIndex:
             atomic(path) as file,
             lance_errors(self.folder),
         ):
-            batches = self.table.search().to_batches()
+            table = self.table
+            batches = table.search().select(visible_columns(table)).to_batches()
             schema = batches.schema.set(0, pa.field("vector", vectors))
             with parquet.ParquetWriter(file, schema) as writer:
                 for batch in batches:

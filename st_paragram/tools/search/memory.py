@@ -20,7 +20,7 @@ from st_paragram.core.extras import require
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows, blocks
 from st_paragram.tools.search.nearest import Ranked, Request, hits_of, stored_vectors
-from st_paragram.tools.search.table import FOLDER, dimension, open_table
+from st_paragram.tools.search.table import FOLDER, dimension, open_table, visible_columns
 from st_paragram.tools.search.text_search import Hit
 
 pa = require("pyarrow", "search")
@@ -106,7 +106,7 @@ class Snapshot:
         places = np.unique(np.concatenate([rows for rows, _ in ranked]))
         if not len(places):
             return [[] for _ in ranked]
-        columns = [name for name in self.table.schema.names if name != "vector"]
+        columns = [name for name in visible_columns(self.table) if name != "vector"]
         query = self.table.take_row_ids(self.row_ids[places].tolist()).select(columns)
         sentences = query.to_arrow().sort_by("line")
         hits = []

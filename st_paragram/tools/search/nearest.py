@@ -23,6 +23,7 @@ from st_paragram.tools.search.table import (
     measurement_of,
     retried,
     update_table,
+    visible_columns,
 )
 from st_paragram.tools.search.text_search import Hit
 
@@ -148,7 +149,7 @@ def find_candidates(
         best first, ties in the order of lines.
     """
     query = table.search(list(queries), vector_column_name="vector").distance_type(DISTANCE)
-    query = query.select([*table.schema.names, "_distance"])
+    query = query.select([*visible_columns(table), "_distance"])
     if request.condition is not None:
         query = query.where(request.condition)
     if lists is None:
