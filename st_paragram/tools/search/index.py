@@ -98,7 +98,7 @@ class SearchIndex:
         Args:
             folder: The index folder.
             model: Directory, name or hub id of its model; by default, the recorded model.
-            memory: Maximum bytes for vectors in memory. If they are enough, 4 bytes per dimension
+            memory: Maximum bytes for vectors in memory. If they are enough, 2 bytes per dimension
                 and 20 bytes per sentence, exact searches after the first keep all vectors. 0: keep
                 none.
         """
