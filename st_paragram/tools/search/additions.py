@@ -16,7 +16,16 @@ from st_paragram.core.extras import require
 from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import SettingsError, one_line, short
 from st_paragram.tools.search.rows import Fields
-from st_paragram.tools.search.table import OWN_COLUMNS, column_note, field_types, pa, write_note
+from st_paragram.tools.search.table import (
+    HASH,
+    OWN_COLUMNS,
+    add_hashes,
+    column_note,
+    field_types,
+    pa,
+    text_hashes,
+    write_note,
+)
 from st_paragram.tools.search.where import MAX_EXACT, literal
 
 compute = require("pyarrow.compute", "search")
@@ -34,10 +43,13 @@ def add_rows(
 ) -> Counter[str]:
     """Add rows, block by block: new sentences, and existing sentences with further fields.
 
+    Existing sentences are found by hashes, so texts of the table are read only for these.
+
     Returns:
         Counts, see `SearchIndex.counts`.
     """
     counts = Counter[str]()
+    add_hashes(table)
     last_line = int(column_note(table, "line", "last") or 0)
     while block := list(islice(rows, _ROWS)):
         counts.update(_add_block(table, block, last_line + 1, encoder, method))
@@ -65,9 +77,10 @@ def _add_block(
     columns = _field_columns(table, list(fields.values()))
     texts = pa.array(list(lines), "string")
     numbers = pa.array(list(lines.values()), "int64")
-    given = pa.table({"text": texts, "line": numbers, **columns})
+    hashes = text_hashes(texts)
+    given = pa.table({"text": texts, "line": numbers, HASH: hashes, **columns})
 
-    existing = _existing_rows(table, texts)
+    existing = _existing_rows(table, texts, hashes)
     places = compute.index_in(existing["text"], texts)
     for name in columns:
         values = compute.coalesce(given[name].take(places), existing[name])
@@ -79,12 +92,10 @@ def _add_block(
     vectors = embeddings.vectors[embeddings.known].astype(np.float16)
     column = pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])
     added = new.filter(pa.array(embeddings.known)).append_column("vector", column)
-    changed = added
-    if columns:
-        changed = pa.concat_tables([existing, added], promote_options="default")
-    if len(changed):
-        merge = table.merge_insert("text").when_matched_update_all()
-        merge.when_not_matched_insert_all().execute(changed)
+    if columns and len(existing):
+        table.merge_insert("line").when_matched_update_all().execute(existing)
+    if len(added):
+        table.add(added)
     return {
         "lines": len(block),
         "blank": blank,
@@ -95,18 +106,15 @@ def _add_block(
     }
 
 
-def _existing_rows(table: Any, texts: Any) -> Any:
+def _existing_rows(table: Any, texts: Any, hashes: Any) -> Any:
     """Return the rows of the sentences that a table has."""
-    conditions = ["true"]
-    if len(texts) <= _LITERALS:
-        conditions = conditions_for("text", texts.to_pylist()) or ["false"]
-    matches = [
-        table.search().where(condition).select(["text"]).with_row_id(True).to_arrow()
-        for condition in conditions
-    ]
-    rows = pa.concat_tables(matches)
-    is_wanted = compute.is_in(rows["text"], texts)
-    return table.take_row_ids(rows["_rowid"].filter(is_wanted).to_pylist()).to_arrow()
+    row_ids: list[int] = []
+    query = table.search().select([HASH]).with_row_id(True)
+    for batch in query.to_batches(_ROWS):
+        is_match = compute.is_in(batch[HASH], hashes)
+        row_ids += batch["_rowid"].filter(is_match).to_pylist()
+    rows = table.take_row_ids(row_ids).to_arrow()
+    return rows.filter(compute.is_in(rows["text"], texts))
 
 
 def conditions_for(column: str, values: Iterable[str | int]) -> list[str]:

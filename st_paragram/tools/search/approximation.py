@@ -6,18 +6,19 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
+from st_paragram.tools.neighbors.exact import BestRows
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.nearest import (
     DISTANCE,
     MIN_CANDIDATES,
-    Request,
-    find_candidates,
+    nearest_in_lists,
     unit_blocks,
 )
 from st_paragram.tools.search.recall import Measurement
@@ -61,24 +62,57 @@ def _measure(
     kinds = np.repeat(list(by_kind), [len(texts) for texts in by_kind.values()])
     vectors, known = unit_embeddings(encoder, queries, query_method)
     vectors = vectors[known]
-    nearest = recalls.nearest_scores(vectors, unit_blocks(table))
+    visited = recalls.numbers_of_lists(lists)
+    row_ids = [_candidates(table, vectors, number) for number in visited]
+    nearest, cosines = _cosines(table, vectors, np.stack(row_ids))
     shares = {}
-    for visited in recalls.numbers_of_lists(lists):
-        scores = _best_scores(table, vectors, visited, nearest.shape[1])
-        shares[visited] = recalls.found_shares(scores, nearest, kinds[known])
+    for number, scores in zip(visited, cosines, strict=True):
+        best = -np.sort(-scores, axis=1)[:, : nearest.shape[1]]
+        shares[number] = recalls.found_shares(best, nearest, kinds[known])
     return Measurement(wanted, count, lists, shares)
 
 
-def _best_scores(table: Any, queries: Vectors, lists: int, k: int) -> Vectors:
-    """Return the cosines of queries with the k sentences found in some lists, best first, (q, k).
-
-    Missing sentences have minus infinity.
-    """
-    scores = np.full((len(queries), k), -np.inf, np.float32)
-    request = Request(k, threshold=-np.inf)
+def _candidates(table: Any, queries: Vectors, lists: int) -> NDArray[np.int64]:
+    """Return the row ids of the candidates of q queries in some lists, (q, c), -1 for none."""
+    row_ids = np.full((len(queries), MIN_CANDIDATES), -1)
     for begin, end in blocks(len(queries), QUERIES):
-        _, ranked = find_candidates(table, queries[begin:end], MIN_CANDIDATES, request, lists)
-        for number, (_, cosines) in enumerate(ranked, begin):
-            best = cosines[:k]
-            scores[number, : len(best)] = best
-    return scores
+        search = nearest_in_lists(table, queries[begin:end], lists, MIN_CANDIDATES)
+        rows = search.select(["_distance"]).with_row_id(True).to_arrow()
+        numbers = np.zeros(len(rows), np.int64)
+        if end - begin > 1:
+            numbers = rows["query_index"].to_numpy()
+        for number in range(end - begin):
+            ids = rows["_rowid"].to_numpy()[numbers == number]
+            row_ids[begin + number, : len(ids)] = ids
+    return row_ids
+
+
+def _cosines(
+    table: Any, queries: Vectors, row_ids: NDArray[np.int64]
+) -> tuple[Vectors, NDArray[np.float32]]:
+    """Compare queries with all vectors, which are read once.
+
+    Args:
+        table: n sentences.
+        queries: Unit vectors, (q, D).
+        row_ids: v sets of candidates, (v, q, c), -1 for none.
+
+    Returns:
+        The cosines of the ten nearest sentences, best first, (q, min(n, 10)), and of the
+        candidates, (v, q, c), minus infinity for none.
+    """
+    best = BestRows(len(queries), min(recalls.NEAREST, table.count_rows()))
+    cosines = np.full(row_ids.size, -np.inf, np.float32)
+    order = np.argsort(row_ids, axis=None)
+    wanted = row_ids.ravel()[order]
+    numbers = order // row_ids.shape[2] % len(queries)
+    for vectors, ids in unit_blocks(table):
+        products = queries @ vectors.T
+        best.see(0, products, 0)
+        sorter = np.argsort(ids)
+        begin, end = np.searchsorted(wanted, [ids[sorter[0]], ids[sorter[-1]] + 1])
+        columns = sorter[np.searchsorted(ids, wanted[begin:end], sorter=sorter)]
+        is_match = ids[columns] == wanted[begin:end]
+        matches = np.arange(begin, end)[is_match]
+        cosines[order[matches]] = products[numbers[matches], columns[is_match]]
+    return best.similarities, cosines.reshape(row_ids.shape)

@@ -18,7 +18,7 @@ from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows
 from st_paragram.tools.search.memory import VectorMemory
 from st_paragram.tools.search.nearest import Request, hits_of, search_table, stored_vectors
-from st_paragram.tools.search.table import retried, update_table
+from st_paragram.tools.search.table import retried, update_table, visible_columns
 from st_paragram.tools.search.text_search import Hit
 
 DEPTH = 100  # sentences of each ranking, at least
@@ -57,7 +57,8 @@ def find_words(table: Any, text: str, query: Vectors, request: Request) -> list[
     """
     update_table(table)
     words = require("lancedb.query", "search").MatchQuery(text, "text")
-    search = table.search(words).select([*table.schema.names, "_score"]).limit(request.k)
+    columns = [*visible_columns(table), "_score"]
+    search = table.search(words).select(columns).limit(request.k)
     if request.condition is not None:
         search = search.where(request.condition)
     rows = search.to_arrow(timeout=request.timeout)

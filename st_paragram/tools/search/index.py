@@ -47,6 +47,7 @@ from st_paragram.tools.search.table import (
     open_table,
     pa,
     update_table,
+    visible_columns,
 )
 from st_paragram.tools.search.text_search import (
     Hit,
@@ -97,7 +98,7 @@ class SearchIndex:
         Args:
             folder: The index folder.
             model: Directory, name or hub id of its model; by default, the recorded model.
-            memory: Maximum bytes for vectors in memory. If they are enough, 4 bytes per dimension
+            memory: Maximum bytes for vectors in memory. If they are enough, 2 bytes per dimension
                 and 20 bytes per sentence, exact searches after the first keep all vectors. 0: keep
                 none.
         """
@@ -412,7 +413,8 @@ class SearchIndex:
             atomic(path) as file,
             lance_errors(self.folder),
         ):
-            batches = self.table.search().to_batches()
+            table = self.table
+            batches = table.search().select(visible_columns(table)).to_batches()
             schema = batches.schema.set(0, pa.field("vector", vectors))
             with parquet.ParquetWriter(file, schema) as writer:
                 for batch in batches:

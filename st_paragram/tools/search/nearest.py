@@ -23,6 +23,7 @@ from st_paragram.tools.search.table import (
     measurement_of,
     retried,
     update_table,
+    visible_columns,
 )
 from st_paragram.tools.search.text_search import Hit
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 DISTANCE = "dot"
 MIN_CANDIDATES = 256  # sentences that an approximate search compares exactly, at least
 CANDIDATES_PER_HIT = 4
+_BLOCK = 8192  # vectors read at a time
 _SPARE = 16  # further sentences of an exact search, at least
 _TIES = 10_000  # more equal scores at the end of the hits are cut in any order
 _ALL_LISTS = 1 << 20
@@ -147,19 +149,28 @@ def find_candidates(
         Arrow table of the candidates, and for each query, its rows in the table and their cosines,
         best first, ties in the order of lines.
     """
-    query = table.search(list(queries), vector_column_name="vector").distance_type(DISTANCE)
-    query = query.select([*table.schema.names, "_distance"])
+    if lists is None:
+        query = _nearest(table, queries).bypass_vector_index().limit(count)
+    else:
+        query = nearest_in_lists(table, queries, lists, _limit(count))
+    query = query.select([*visible_columns(table), "_distance"])
     if request.condition is not None:
         query = query.where(request.condition)
-    if lists is None:
-        query = query.bypass_vector_index().limit(count)
-    else:
-        # A maximum above the minimum would visit all lists for some queries, and stop at the first
-        # matches of a condition.
-        query = query.minimum_nprobes(lists).maximum_nprobes(lists).limit(_limit(count))
     candidates = query.to_arrow(timeout=request.timeout)
     ranked = list(_ranked(queries, candidates))
     return candidates.drop_columns(["vector"]), ranked
+
+
+def _nearest(table: Any, queries: Vectors) -> Any:
+    return table.search(list(queries), vector_column_name="vector").distance_type(DISTANCE)
+
+
+def nearest_in_lists(table: Any, queries: Vectors, lists: int, count: int) -> Any:
+    """Return a LanceDB query for `count` candidates of each query in some lists."""
+    # A maximum above the minimum would visit all lists for some queries, and stop at the first
+    # matches of a condition.
+    query = _nearest(table, queries).minimum_nprobes(lists).maximum_nprobes(lists)
+    return query.limit(count)
 
 
 def _limit(count: int) -> int:
@@ -188,11 +199,13 @@ def stored_vectors(column: Any) -> NDArray[np.float16]:
     return vectors.reshape(-1, column.type.list_size)
 
 
-def unit_blocks(table: Any) -> Iterator[Vectors]:
-    """Yield the vectors of a table in blocks, (n, D), of length 1."""
-    for batch in table.search().select(["vector"]).to_batches():
+def unit_blocks(table: Any) -> Iterator[tuple[Vectors, NDArray[np.int64]]]:
+    """Yield the vectors of a table in blocks, (n, D), of length 1, and their row ids, (n,)."""
+    query = table.search().select(["vector"]).with_row_id(True)
+    for batch in query.to_batches(_BLOCK):
         vectors = stored_vectors(batch["vector"]).astype(np.float32)
-        yield vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        yield vectors, batch["_rowid"].to_numpy().astype(np.int64)
 
 
 def hits_of(rows: Any, scores: Vectors) -> list[Hit]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
@@ -148,20 +148,6 @@ def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> 
     return glue.join(words[begin : begin + length])
 
 
-def nearest_scores(queries: Vectors, blocks: Iterable[Vectors]) -> Vectors:
-    """Return the cosines of queries, (q, D), with their ten nearest sentences, best first.
-
-    `blocks` are the vectors of all sentences, (n, D) each, of length 1.
-    """
-    best = np.full((len(queries), NEAREST), -np.inf, np.float32)
-    count = 0
-    for block in blocks:
-        count += len(block)
-        scores = np.concatenate([best, queries @ block.T], axis=1)
-        best = np.partition(scores, -NEAREST, axis=1)[:, -NEAREST:]
-    return -np.sort(-best, axis=1)[:, : min(count, NEAREST)]
-
-
 def numbers_of_lists(lists: int) -> list[int]:
     """Return the numbers of lists to measure, from few to all."""
     return sorted({max(1, int(share * lists)) for share in _LISTS})
@@ -176,7 +162,7 @@ def found_shares(
 
     Args:
         scores: Cosines of the sentences found, best first, (q, c).
-        nearest: Result of `nearest_scores`, (q, n).
+        nearest: Cosines of the nearest sentences, best first, (q, n).
         kinds: Kind of each query, (q,).
     """
     shares = {}

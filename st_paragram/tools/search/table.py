@@ -1,13 +1,14 @@
 """The LanceDB table of a search index.
 
-An index folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1)
-and a column per field. Its tag `whole` marks the version that readers see. A lock allows one writer
-at a time to make new versions, and the tag moves when a change is complete. LanceDB does not work
-after a fork: spawn new processes.
+An index folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1),
+`_md5` (of the text) and a column per field. Its tag `whole` marks the version that readers see. A
+lock allows one writer at a time to make new versions, and the tag moves when a change is complete.
+LanceDB does not work after a fork: spawn new processes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -27,14 +28,20 @@ pa = require("pyarrow", "search")
 
 TABLE = "sentences"
 FOLDER = f"{TABLE}.lance"  # folder of the table
-OWN_COLUMNS = ("vector", "text", "line", "query_index", "_distance", "_score")
+HASH = "_md5"  # column by which an addition finds its texts; no field has this name
+OWN_COLUMNS = ("vector", "text", "line", HASH, "query_index", "_distance", "_score")
 _WHOLE = "whole"
 _TRIES = 5  # attempts to read a table while others compact it
 
 
 def create_table(folder: Path, dim: int | None, about: dict[str, Any]) -> None:
     """Create an empty table in an index folder; `about` is recorded."""
-    columns = {"vector": pa.list_(pa.float16(), dim), "text": pa.string(), "line": pa.int64()}
+    columns = {
+        "vector": pa.list_(pa.float16(), dim),
+        "text": pa.string(),
+        "line": pa.int64(),
+        HASH: pa.binary(16),
+    }
     schema = pa.schema(columns.items(), metadata={"st_paragram": json.dumps(about)})
     table = lancedb.connect(str(folder)).create_table(TABLE, schema=schema)
     table.tags.create(_WHOLE, table.version)
@@ -120,6 +127,25 @@ def about_table(table: Any) -> dict[str, Any]:
     return about
 
 
+def text_hashes(texts: Any) -> Any:
+    """Return the MD5 digests of an Arrow array of texts."""
+    digests = []
+    for text in texts.to_pylist():
+        digests.append(hashlib.md5(text.encode(), usedforsecurity=False).digest())
+    return pa.array(digests, pa.binary(16))
+
+
+def add_hashes(table: Any) -> None:
+    """Add the column of hashes to a table of an earlier version of this package."""
+    if HASH not in table.schema.names:
+        table.add_columns({HASH: "arrow_cast(digest(text, 'md5'), 'FixedSizeBinary(16)')"})
+
+
+def visible_columns(table: Any) -> list[str]:
+    """Return the names of the columns without the hashes."""
+    return [name for name in table.schema.names if name != HASH]
+
+
 def field_types(table: Any) -> dict[str, Any]:
     """Return the Arrow types of the sentences' fields by name."""
     return {field.name: field.type for field in table.schema if field.name not in OWN_COLUMNS}
@@ -157,11 +183,12 @@ def describe_index(folder: Path) -> dict[str, Any]:
     """Describe an index for `st-paragram info`, without its model."""
     table = open_table(folder)
     indexed = indexed_columns(table)
+    columns = {name: str(table.schema.field(name).type) for name in visible_columns(table)}
     description = {
         "name": folder.resolve().name,
         **about_table(table),
         "sentences": table.count_rows(),
-        "columns": {field.name: str(field.type) for field in table.schema},
+        "columns": columns,
         "search": "approximate" if "vector" in indexed else "exact",
         "hybrid": "text" in indexed,
         "version": table.version,
@@ -173,9 +200,14 @@ def describe_index(folder: Path) -> dict[str, Any]:
 
 
 def check_index(folder: Path) -> str:
-    """Read all rows of an index; return their number in words."""
+    """Read all rows of an index, and check the hashes of texts; return their number in words."""
     count = 0
     with lance_errors(folder):
         for batch in open_table(folder).search().to_batches():
+            if HASH in batch.schema.names and not batch[HASH].equals(text_hashes(batch["text"])):
+                raise MiningError(
+                    f"{folder}: a sentence differs from its hash, so additions may repeat"
+                    " sentences; build the index again"
+                )
             count += batch.num_rows
     return f"all {count:,} sentences can be read"

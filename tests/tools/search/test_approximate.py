@@ -91,6 +91,29 @@ def test_searches_find_the_share_that_was_measured(approximate, exact_folder, te
     )
 
 
+def test_the_recall_is_measured_with_as_many_candidates_as_searches_have(
+    copy, exact_folder, monkeypatch
+):
+    monkeypatch.setattr(approximation, "MIN_CANDIDATES", 30)
+    monkeypatch.setattr(nearest, "MIN_CANDIDATES", 30)
+    monkeypatch.setattr(nearest, "CANDIDATES_PER_HIT", 1)
+    measurement = copy.approximate(0.9)
+    sample = np.random.default_rng(0).permutation(3000)[: recalls.SAMPLE]
+    rows = copy.table.take_offsets(np.sort(sample).tolist()).select(["text"]).to_arrow()
+    for kind, queries in recalls.held_out_queries(rows["text"].to_pylist()).items():
+        kinds = np.repeat([kind], len(queries))
+        best = scores_of(SearchIndex(exact_folder), queries)
+        for lists in measurement.shares:
+            scores = scores_of(copy, queries, recall=measurement.recall(lists))
+            shares = recalls.found_shares(scores, best, kinds)[kind]
+            assert measurement.shares[lists][kind] == pytest.approx(shares, abs=0.02)
+    assert measurement.recall(6) < 0.99
+
+
+def scores_of(index, queries, **options):
+    return np.array([[hit.score for hit in hits] for hits in index.search(queries, **options)])
+
+
 def test_where_the_recall_is_not_reached_all_sentences_are_compared(approximate, exact_folder):
     index, _ = approximate
     measurement = recalls.Measurement(

@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -435,6 +436,60 @@ def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
     with pytest.raises(MiningError, match=r"i: .*Not found") as caught:
         SearchIndex(tmp_path / "i").search(["one"])
     assert "\n" not in str(caught.value)
+
+
+def test_an_addition_reads_the_texts_of_its_known_sentences_only(tmp_path, monkeypatch):
+    texts = [f"{word} number {number}" for word in WORDS for number in range(30)]
+    index = built(tmp_path, texts)
+    columns, rows = [], []
+    queries, tables = type(index.table.search()), type(index.table)
+    select, take = queries.select, tables.take_row_ids
+    monkeypatch.setattr(
+        queries, "select", lambda self, names: columns.append(names) or select(self, names)
+    )
+    monkeypatch.setattr(
+        tables, "take_row_ids", lambda self, ids: rows.append(len(ids)) or take(self, ids)
+    )
+    monkeypatch.setattr(additions, "_ROWS", 50)
+    new = [f"{text} again" for text in texts[:120]]
+    assert index.add([*new, *texts[:7]], {"lang": "en"}) == 120
+    assert columns == [["_md5"]] * 3 and rows == [0, 0, 7]
+
+
+def test_equal_hashes_of_different_texts_do_no_harm(tmp_path, monkeypatch):
+    def hashes(texts):
+        return pa.array([bytes([len(text) % 2]) * 16 for text in texts.to_pylist()], pa.binary(16))
+
+    monkeypatch.setattr(additions, "text_hashes", hashes)
+    monkeypatch.setattr(additions, "_ROWS", 13)
+    texts = sentences_of(random.Random(0), 100)
+    index = built(tmp_path, texts)
+    assert len(index) == len(set(texts))
+    assert index.add([*texts[:20], "quite another sentence"], {"lang": "en"}) == 1
+    hits = index.search("station", 1000, where="lang = 'en'")
+    assert {hit.sentence for hit in hits} == {*texts[:20], "quite another sentence"}
+
+
+def test_an_index_without_hashes_gets_them_at_its_first_addition(tmp_path):
+    index = built(tmp_path, ["one two", "three four", "güte 'five'"], {"lang": "en"})
+    with table.changing(index.folder) as changed:
+        changed.drop_columns(["_md5"])
+    assert table.check_index(index.folder) == "all 3 sentences can be read"
+    assert index.add(["three four", "güte 'five'", "six seven"], {"lang": "de"}) == 1
+    rows = index.table.to_arrow()
+    assert rows["_md5"].combine_chunks().equals(table.text_hashes(rows["text"]))
+    assert {hit.line: hit.metadata["lang"] for hit in index.search("one")} == {
+        1: "en",
+        2: "de",
+        3: "de",
+        6: "de",
+    }
+    assert table.check_index(index.folder) == "all 4 sentences can be read"
+    assert "_md5" not in table.describe_index(index.folder)["columns"]
+    with table.changing(index.folder) as changed:
+        changed.update("line = 2", {"text": "another"})
+    with pytest.raises(MiningError, match="i: a sentence differs from its hash"):
+        table.check_index(index.folder)
 
 
 CHILD = """

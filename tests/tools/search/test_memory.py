@@ -1,8 +1,11 @@
 """Exact searches with the vectors in memory, against searches of the table."""
 
+import itertools
+
 import pytest
 
 from st_paragram import SearchIndex
+from st_paragram.tools.search import memory
 
 WORDS = ["station", "train", "house", "green", "river", "night", "music", "bread"]
 TEXTS = [f"{first} {second}" for first in WORDS for second in WORDS]
@@ -39,9 +42,51 @@ def test_vectors_in_memory_give_the_same_hits_after_all_changes(indexes):
     check_equal(plain, kept)
     plain.compact()
     check_equal(plain, kept)
+    plain.delete("true")
+    check_equal(plain, kept)
+    plain.add(["the only one", "green river"], {"number": 1})
+    check_equal(plain, kept)
     SearchIndex.build(TEXTS[::-1], plain.folder, "p-sp-mini", {"number": 2}, overwrite=True)
     plain = SearchIndex(plain.folder, memory=0)
     check_equal(plain, kept)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"_MANY": 1},  # products with all vectors
+        {"_MOST_ROWS": 2, "_BLOCK": 5},
+        {"_SPARE": 0},  # further sentences may be as near
+        {"_PART": 1},
+        {"_PART": 1000},
+        {"_PART": 1000, "_MANY": 1},
+    ],
+)
+def test_all_ways_to_search_in_memory_give_the_same_hits(indexes, monkeypatch, numbers):
+    plain, kept = indexes
+    monkeypatch.setattr(memory, "_SHARD", 24)
+    for name, number in numbers.items():
+        monkeypatch.setattr(memory, name, number)
+    plain.add([f"{text} again" for text in TEXTS], {"number": 2})
+    check_equal(plain, kept)
+    plain.delete("number between 5 and 9")
+    check_equal(plain, kept)
+    snapshot = kept._memory._snapshot
+    assert len(snapshot.vectors.shards) == 6
+    plain.add(["a bridge", "green rivers"], {"number": 1})
+    check_equal(plain, kept)
+    assert kept._memory._snapshot.vectors.indexes[0] is snapshot.vectors.indexes[0]
+
+
+def test_equally_near_sentences_are_in_the_order_of_lines(tmp_path):
+    texts = [" ".join(order) for order in itertools.permutations(WORDS[:5])]
+    plain = SearchIndex(SearchIndex.build(texts, tmp_path / "i", "p-sp-mini").folder, memory=0)
+    kept = SearchIndex(plain.folder)
+    kept.search("train")
+    for k in (1, 5, 100, 119):
+        hits = kept.search([texts[0], "train"], k)
+        assert hits == plain.search([texts[0], "train"], k)
+        assert [hit.line for hit in hits[0]] == list(range(1, k + 1))
 
 
 def test_a_search_in_memory_has_a_time_limit(indexes):
