@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,13 @@ class TableType(str, Enum):
         return cls(name)
 
 
+# Names of dtypes take NumPy 4 us, so types are looked up by dtype.
+_TYPES = {
+    np.dtype(np.float32): TableType.FLOAT32,
+    np.dtype(np.float16): TableType.FLOAT16,
+    np.dtype(np.int8): TableType.INT8,
+    np.dtype(np.uint8): TableType.INT4,
+}
 _KERNELS = {
     TableType.FLOAT32: "mean_rows",
     TableType.FLOAT16: "mean_rows_f16",
@@ -60,14 +66,12 @@ class Table:
     # (V,), a factor for each row of integers; None for floats
     scale: Vectors | None = None
 
-    @cached_property
+    @property
     def kind(self) -> TableType:
         """The number type of the table."""
-        if self.weight.dtype == np.uint8:
-            return TableType.INT4
-        return TableType(self.weight.dtype.name)
+        return _TYPES[self.weight.dtype]
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """Dimension D of the embeddings."""
         columns = int(self.weight.shape[1])

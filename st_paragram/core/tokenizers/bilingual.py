@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.tokenizers.base import Encoded, TokenCounts, Tokenizer
+from st_paragram.core.tokenizers.base import Encoded, FlatIds, TokenCounts, Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer
@@ -49,6 +49,11 @@ class Vocabulary:
     def unknown_row(self) -> int:
         """Row of the unknown id."""
         return int(self.rows[self.tokenizer.unknown_id])
+
+    @cached_property
+    def narrow_rows(self) -> NDArray[np.int32]:
+        """The rows as numbers that compiled means read."""
+        return self.rows.astype(np.int32)
 
     @cached_property
     def ids(self) -> dict[int, int]:
@@ -173,6 +178,13 @@ class BilingualTokenizer(Tokenizer):
     def count_tokens(self, texts: Sequence[str]) -> TokenCounts:
         """Count the tokens of texts in the chosen language."""
         return self._vocabulary.tokenizer.count_tokens(texts)
+
+    def encode_rows(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> FlatIds:
+        """Encode texts like `encode`, with ids int32, which the compiled means read."""
+        ids, offsets = self._vocabulary.tokenizer.encode_rows(texts, max_length, num_threads)
+        return self._vocabulary.narrow_rows[ids], offsets
 
     def encode_normalized(
         self, texts: list[str], max_length: int | None = None, num_threads: int = 1

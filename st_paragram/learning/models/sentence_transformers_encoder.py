@@ -20,6 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 
+from st_paragram.core.arrays import Vectors
 from st_paragram.core.embedding_table import for_any_reader
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
 from st_paragram.core.quantization import quantize
@@ -131,17 +132,20 @@ class _Call:
             and (self.prompt_name is None or (self.prompt is None and self.prompt_name in prompts))
         )
 
-    def converted(self, rows: Tensor) -> Any:
+    def converted(self, rows: Vectors) -> Any:
         """Convert embeddings (N, D) to the requested precision and container."""
         result: Any = rows
         if self.precision not in (None, "float32"):
             precision: Any = self.precision
             # sentence-transformers cannot quantize no rows
             quantized = quantize_embeddings if len(rows) else quantize
-            result = torch.from_numpy(quantized(rows.numpy(), precision))
-        if not self.convert_to_tensor:
-            result = result.numpy() if self.convert_to_numpy else list(result)
-        return result[0] if isinstance(self.inputs, str) else result
+            result = quantized(rows, precision)
+        with torch.inference_mode():  # as in the base class
+            if self.convert_to_tensor:
+                result = torch.from_numpy(result)
+            elif not self.convert_to_numpy:
+                result = list(torch.from_numpy(result))
+            return result[0] if isinstance(self.inputs, str) else result
 
 
 def _in_larger_batches(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,22 +205,21 @@ class ParagramEncoder(SentenceTransformer):
             progress = call.show_progress_bar
             if progress is None:
                 progress = _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
-            if any(module.training for module in (self, *self.children())):
+            if any(module.training for module in (self, *self._modules.values())):
                 self.eval()
-            with torch.inference_mode():
-                rows = embed(
-                    [call.inputs] if is_text else call.inputs,
-                    tokenizer,
-                    in_numpy(embedding.embedding),
-                    unit_vectors=averaging.gives_unit_vectors(self),
-                    normalized=call.normalize_embeddings,
-                    truncate_dim=truncate_dim,
-                    prompt=prompt,
-                    batch_size=call.batch_size,
-                    threads=embedding.num_threads or torch.get_num_threads(),
-                    progress=progress,
-                )
-                return call.converted(torch.from_numpy(rows))
+            rows = embed(
+                [call.inputs] if is_text else call.inputs,
+                tokenizer,
+                in_numpy(embedding.embedding),
+                unit_vectors=averaging.gives_unit_vectors(self),
+                normalized=call.normalize_embeddings,
+                truncate_dim=truncate_dim,
+                prompt=prompt,
+                batch_size=call.batch_size,
+                threads=embedding.num_threads or torch.get_num_threads(),
+                progress=progress,
+            )
+            return call.converted(rows)
 
     def in_language(self, language: str) -> ParagramEncoder:
         """Return the model for one of its languages, with the same embedding matrix."""
@@ -261,8 +264,10 @@ class ParagramEncoder(SentenceTransformer):
         for name in ("forward", "preprocess"):
             if getattr(type(self), name) is not getattr(SentenceTransformer, name):
                 return None
-        for module in (self, *self.children()):
-            if any(module.__dict__.get(name) for name in _HOOKS):
-                return None
+        for module in (self, *self._modules.values()):
+            attributes = vars(module)
+            for name in _HOOKS:
+                if attributes.get(name):
+                    return None
         is_distributed = getattr(self, "_distributed_inference", None) is not None
         return None if is_distributed else embedding

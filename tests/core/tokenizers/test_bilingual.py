@@ -49,6 +49,16 @@ def test_disjoint_rows():
     assert english.count_tokens(["b a x"]) == (3, 1) and other.count_tokens(["b a x"]) == (3, 0)
 
 
+@pytest.mark.parametrize("sharing", [Sharing.STRING, Sharing.DISJOINT])
+def test_rows_for_compiled_means(sharing):
+    """The same ids in the type that compiled means read without a conversion."""
+    other = made(sharing).in_language("xx")
+    rows, offsets = other.encode_rows(OTHER)
+    expected_rows, expected_offsets = other.encode(OTHER)
+    assert rows.dtype == np.int32
+    assert np.array_equal(rows, expected_rows) and np.array_equal(offsets, expected_offsets)
+
+
 def test_the_two_share_rows_and_differ():
     english = made(Sharing.STRING)
     other = english.in_language("xx")
