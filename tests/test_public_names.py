@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.without import HEAVY, run_without
 
 import st_paragram
 from st_paragram import losses, modules
+from st_paragram.core import extras
 
 
 @pytest.mark.parametrize("name", list(st_paragram._MODULES))
@@ -68,15 +71,25 @@ def test_importing_the_package_imports_nothing_heavy():
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("load", "pip install -e ."),
+        ("load", "pip install st_paragram"),
         ("PairStore", "pip install h5py scipy"),
-        ("MegaBatchTrainer", "pip install -e ."),
+        ("MegaBatchTrainer", "pip install st_paragram"),
     ],
 )
 def test_a_name_that_the_light_installation_lacks(name, command):
     done = run_without(f"import st_paragram; st_paragram.{name}")
     last = done.stderr.strip().splitlines()[-1]
     assert f"MissingNameError: st_paragram.{name}: " in last and last.endswith(command)
+
+
+def test_without_any_package_those_of_the_light_installation_are_named():
+    packages = [*HEAVY, "numpy", "yaml", "tokenizers"]
+    done = run_without("import st_paragram; st_paragram.Encoder", packages=packages)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith("numpy is not installed; run: pip install numpy PyYAML tokenizers")
+    light = (Path(__file__).parents[1] / "requirements-light.txt").read_text(encoding="utf-8")
+    names = re.findall(r"^([\w.-]+)>=", light, re.MULTILINE)
+    assert sorted(names) == sorted(extras._LIGHT.values())
 
 
 # A package of an extra, and a public name that needs it
