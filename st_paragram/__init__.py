@@ -77,7 +77,8 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         from st_paragram.core.extras import missing_from_light
 
-        advice = missing_from_light(error)
+        needs_torch = not _MODULES[name].startswith(("core.", "tools."))
+        advice = missing_from_light(error, needs_torch)
         if advice is None:
             raise
         raise MissingNameError(f"st_paragram.{name}: {advice}") from error

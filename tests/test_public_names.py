@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.without import HEAVY, run_without
 
 import st_paragram
 from st_paragram import losses, modules
+from st_paragram.core import extras
 
 
 @pytest.mark.parametrize("name", list(st_paragram._MODULES))
@@ -59,11 +62,11 @@ def test_importing_the_package_imports_nothing_heavy():
 
 #: What the light installation lacks, and the end of the error.
 LACKING = {
-    "from st_paragram.modules import MeanPool": "pip install -e .",
-    "from st_paragram.losses import MarginHardNegativeLoss": "pip install -e .",
-    "st_paragram.load": "pip install -e .",
+    "from st_paragram.modules import MeanPool": "pip install st_paragram",
+    "from st_paragram.losses import MarginHardNegativeLoss": "pip install st_paragram",
+    "st_paragram.load": "pip install st_paragram",
     "st_paragram.PairStore": "pip install h5py scipy",
-    "st_paragram.MegaBatchTrainer": "pip install -e .",
+    "st_paragram.MegaBatchTrainer": "pip install st_paragram",
 }
 
 
@@ -83,6 +86,16 @@ for statement in {list(LACKING)}:
         name = "st_paragram." if statement.startswith("from") else f"{statement}: "
         assert error.startswith(name) and error.endswith(advice), statement
         assert "torch is not installed" in error or statement.endswith("PairStore")
+
+
+def test_without_any_package_those_of_the_light_installation_are_named():
+    packages = [*HEAVY, "numpy", "yaml", "tokenizers"]
+    done = run_without("import st_paragram; st_paragram.Encoder", packages=packages)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith("numpy is not installed; run: pip install numpy PyYAML tokenizers")
+    light = (Path(__file__).parents[1] / "requirements-light.txt").read_text(encoding="utf-8")
+    names = re.findall(r"^([\w.-]+)>=", light, re.MULTILINE)
+    assert sorted(names) == sorted(extras._LIGHT.values())
 
 
 # A package of an extra, and a public name that needs it

@@ -124,6 +124,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _kind(command: str, words: list[str]) -> str:
     """Take the kind from the words; without one, it is the first kind."""
+    from st_paragram.core.languages import LANGUAGES
+
     kinds: dict[str, object] = _module(command).KINDS
     if not words:
         build_parser(command).error("the following arguments are required: KIND")
@@ -132,6 +134,8 @@ def _kind(command: str, words: list[str]) -> str:
         if kind not in kinds:
             parser = build_parser(command)
             seen = f"there is no kind {kind!r}"
+            if kind in LANGUAGES:
+                parser.error(f"{seen}; did you mean --lang {kind}?")
             parser.error(
                 _suggestion(seen, kind, kinds) or f"{seen}; `{parser.prog} --help` lists them"
             )

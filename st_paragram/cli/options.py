@@ -11,7 +11,14 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
+from st_paragram.core.files import (
+    STDIN,
+    atomic,
+    file_digest,
+    folder_for_file,
+    is_pipe,
+    naming_full_disk,
+)
 from st_paragram.core.languages import both_sides, check_codes, codes_of_sides, joined_sides
 from st_paragram.core.model_directory.configuration import CONFIG_FILE
 from st_paragram.core.model_directory.find import (
@@ -22,6 +29,7 @@ from st_paragram.core.model_directory.find import (
     find,
 )
 from st_paragram.core.outputs import output_files
+from st_paragram.core.text.streams import read_lines, unpacked_suffix
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 
@@ -236,6 +244,7 @@ def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str 
     if not columns:
         for text in texts:
             check_plain(text)
+            _warn_of_columns(text)
         return [None] * len(texts)
     if not texts:
         raise SettingsError("--columns needs a text with one sentence per line; leave it out")
@@ -243,6 +252,12 @@ def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str 
         seen = f"{len(columns)} columns for {len(texts)} text{'s' * (len(texts) != 1)}"
         raise SettingsError(f"{seen}; name one column for all texts, or one per text")
     return [*columns] if len(columns) == len(texts) else [columns[0]] * len(texts)
+
+
+def _warn_of_columns(text: str) -> None:
+    """Warn if the whole lines of a file with the name of a table would be read."""
+    if unpacked_suffix(text) == ".tsv" and not is_pipe(text) and "\t" in next(read_lines(text), ""):
+        say(f"WARNING: {text}: lines with tabs are read whole; for one column, give --columns 1")
 
 
 def say(line: str) -> None:

@@ -9,6 +9,23 @@ from types import ModuleType
 
 from st_paragram.errors import MissingExtraError
 
+# Modules and packages of the light installation.
+_LIGHT = {
+    "filelock": "filelock",
+    "numpy": "numpy",
+    "packaging": "packaging",
+    "pydantic": "pydantic",
+    "yaml": "PyYAML",
+    "regex": "regex",
+    "requests": "requests",
+    "safetensors": "safetensors",
+    "sentencepiece": "sentencepiece",
+    "threadpoolctl": "threadpoolctl",
+    "tokenizers": "tokenizers",
+    "tqdm": "tqdm",
+    "typing_extensions": "typing_extensions",
+    "urllib3": "urllib3",
+}
 # Packages of the full installation that the light installation lacks.
 _SMALL = ("h5py", "langcodes", "scipy")
 _LARGE = (
@@ -23,24 +40,27 @@ _TORCH_FOR_CPUS = "pip install torch --index-url https://download.pytorch.org/wh
 
 
 def missing_from_light(error: ImportError, needs_torch: bool = False) -> str | None:
-    """Return advice if the light installation lacks a package; None for any other error.
+    """Return advice if a required package is not installed; None for any other error.
 
     Small packages are installed alone, unless the caller `needs_torch`, which brings them.
     """
     package = (error.name or "").partition(".")[0]
-    if package not in _SMALL + _LARGE:
+    if package not in (*_LIGHT, *_SMALL, *_LARGE):
         return None
+    absent = [name for module, name in _LIGHT.items() if find_spec(module) is None]
+    if absent and not needs_torch:
+        return f"{package} is not installed; run: pip install {' '.join(absent)}"
     has_torch = find_spec("torch") is not None
     if package in _SMALL and (has_torch or not needs_torch):
         missing = [name for name in _SMALL if find_spec(name) is None]
         advice = f"run: pip install {' '.join(missing)}"
     elif has_torch:
-        advice = "in a clone, run: pip install -e ."
+        advice = "run: pip install st_paragram"
     else:
         package = "torch"
         advice = (
-            f"in a clone, run: {_TORCH_FOR_CPUS} (without a GPU: 1.7 GB in all instead of 6.1),"
-            " then: pip install -e ."
+            f"run: {_TORCH_FOR_CPUS} (without a GPU: 1.7 GB in all instead of 6.1), then:"
+            " pip install st_paragram"
         )
     name = package.replace("_", "-")
     return f"{name} is not installed (the light installation leaves it out); {advice}"

@@ -92,7 +92,7 @@ class PairStore:
         """Open a store."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit is {limit}; give at least 1")
-        self.path = Path(path)
+        self.path: Path = Path(path)
         _check_file(self.path)
         with (
             refused(StoreError, self.path, "not a readable pair store", _REMAKE),
@@ -104,7 +104,7 @@ class PairStore:
                     f"{self.path}: HDF5, but not a pair store of version {FORMAT_VERSION};"
                     f" {_REMAKE}"
                 )
-            self.digest = str(attributes["content_sha256"])
+            self.digest: str = str(attributes["content_sha256"])
             head = _head(file)
             self._stored = _stored_tokenizers(file)
             self._maps = {name: _mapped(file[name]) for name in _ARRAYS if name in file}
@@ -117,7 +117,7 @@ class PairStore:
         self.seed: int = head["seed"]
         self.settings: dict[str, Any] = head["settings"]
         self.pairs: int = min(head["pairs"], limit or head["pairs"])
-        self.shared_tokenizer = len(self._stored) == 1
+        self.shared_tokenizer: bool = len(self._stored) == 1
         self.is_checked = False  # by `check`
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class PairStore:
                 f" {self.digest} was recorded; {_REMAKE}"
             )
         self.check_rows()
-        self.is_checked = True
+        self.is_checked: bool = True
 
     def check_rows(self) -> None:
         """Refuse sentences outside the ids, ids outside the vocabulary, and labels not finite."""
@@ -273,7 +273,7 @@ class PairStoreWriter:
         """
         self.settings: dict[str, Any] = dict(settings or {})
         self._head = {"languages": languages, "max_length": max_length or 0, "seed": seed}
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._rows = 0
         self._ids = dict.fromkeys(SIDES, 0)
         self._language_pairs = list(row_languages or [languages])

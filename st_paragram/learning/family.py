@@ -82,7 +82,10 @@ class Family:
         """Read the settings of a preset; `overrides` take precedence."""
         return read(self.settings, self.config_path(config), overrides)
 
-    def check_data(self, data: Any) -> None:
+    def check_languages(self, languages: tuple[str, str]) -> None:
+        """Refuse languages of the two sides that this family cannot train on."""
+
+    def check_data(self, data: Any, settings: Any) -> None:
         """Refuse additional data of this family that cannot be used, before training starts."""
 
     def encoder_to_continue(self, settings: Any) -> Encoder | None:

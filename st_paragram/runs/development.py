@@ -71,9 +71,13 @@ class Development:
     ) -> None:
         """Evaluate `model` on graded pairs and, if given, on held-out translations."""
         self.model = model
-        self.pairs = with_known_tokens(pairs, model)
-        self.translations = with_known_tokens(translations, model) if translations else None
-        self.evaluator = development_evaluator(self.pairs, self.translations, batch_size(model))
+        self.pairs: GradedPairs = with_known_tokens(pairs, model)
+        self.translations: Translations | None = (
+            with_known_tokens(translations, model) if translations else None
+        )
+        self.evaluator: SentenceEvaluator = development_evaluator(
+            self.pairs, self.translations, batch_size(model)
+        )
         self.scores: list[Score] = []
         self.translations_found: list[TranslationScore] = []
         self.hits: list[Floats] = []

@@ -2,42 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from importlib.util import find_spec
+
 from st_paragram.core.folders import scratch_folder
 from st_paragram.core.formatting import counted
 from st_paragram.core.languages import codes_of_sides
-from st_paragram.core.model_directory.configuration import TRAINING_FILE
-from st_paragram.learning.training.checkpoints import complete_checkpoints
+from st_paragram.core.model_directory.configuration import (
+    AVERAGING,
+    TRAINING_FILE,
+    read_configuration,
+)
+from st_paragram.core.model_directory.find import find
+from st_paragram.errors import SettingsError
+from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
 from st_paragram.runs import tune
-from st_paragram.runs.run import TrainingRun, check_device, development_data
+from st_paragram.runs.run import (
+    TrainingRun,
+    check_device,
+    development_data,
+    training_data,
+    warn_of_few_pairs,
+)
 
 
 def check_inputs(run: TrainingRun) -> None:
     """Refuse settings and data that the run refuses, as far as that needs no prepared text.
 
-    torch is imported only for a pair store, development data or a device.
+    torch is imported only for a pair store, development data, a device or a network to start from.
     """
+    for package in ("torch", "sentence_transformers"):
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     run.check_inputs()
     device = run.settings.device
     if device not in ("auto", "cpu"):
         check_device(device)
+    if run.source.store:
+        _check_store(run)
+        return
     if run.development or run.translations:
         development_data(run)
-    if run.source.store:
-        store = run.store()
-        store.check()
-        training = run.kind.training
-        model = training.new_model(store, run.settings)  # refuses other tokens
-        if not getattr(run.more, "tasks", None):  # rows of other tasks would have to be read
-            with scratch_folder() as folder:
-                training.trainer(
-                    model, store, run.settings, folder=folder, evaluator=None, data=run.more
-                )
+    _check_network(run.settings.init, run.settings.dim)
+
+
+def _check_store(run: TrainingRun) -> None:
+    """Refuse what the run refuses between reading its store and the first step."""
+    from st_paragram.runs.development import Development
+
+    training = run.kind.training
+    store, pairs, translations = training_data(run)
+    warn_of_few_pairs(run, store)
+    model = training.new_model(store, run.settings)
+    if getattr(run.more, "tasks", None):  # their rows would have to be read
+        return
+    evaluator = Development(model, pairs, translations).evaluator
+    with scratch_folder() as folder:
+        trainer = training.trainer(
+            model, store, run.settings, folder=folder, evaluator=evaluator, data=run.more
+        )
+    if run.resume and complete_checkpoints(run.checkpoints):
+        trainer.settings = asdict(run.settings)
+        trainer.check_checkpoint(newest_checkpoint(run.checkpoints))
+
+
+def _check_network(name: str, dim: int) -> None:
+    """Refuse a model to start from with too few dimensions if it is not an averaging model, whose
+    dimensions the run has checked.
+    """
+    if not name or read_configuration(find(name)).architecture == AVERAGING:
+        return
+    import st_paragram
+
+    model_dim = st_paragram.load(name, device="cpu").get_embedding_dimension() or dim
+    if dim > model_dim:
+        raise SettingsError(
+            f"dim is {dim}, but {name} has {model_dim} dimensions; choose at most {model_dim}"
+        )
 
 
 def check_outputs(run: TrainingRun, is_tuned: bool = False) -> None:
     """Refuse outputs that the run, or its grid search, refuses."""
     if is_tuned:
         tune.check_outputs(run)
+        if run.resume and run.source.store:
+            tune.check_same_data(tune.grid_folder(run), run.store())
     else:
         run.check_free()
         run.check_checkpoints()

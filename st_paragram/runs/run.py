@@ -234,7 +234,8 @@ class TrainingRun:
                 raise TextError(f"{wrong}; name a file")
             if not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
-        self.kind.check_data(self.more)
+        self.kind.check_languages(self.languages)
+        self.kind.check_data(self.more, self.settings)
         if self.checks and self.source.texts:
             from st_paragram.tools.suspicions import warn_of_suspicions
 
@@ -330,7 +331,13 @@ def _train(run: TrainingRun) -> TrainingRecord:
 
     settings = run.settings
     check_device(settings.device)
-    store, pairs, translations = _data(run)
+    store, pairs, translations = training_data(run)
+    left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
+    logger.info(
+        f"training on {run.source.description}: {len(store):,} pairs{left_out},"
+        f" {run.settings.extent}"
+    )
+    warn_of_few_pairs(run, store)
     set_seed(settings.seed)
     model = run.kind.training.new_model(store, settings)
     development = Development(model, pairs, translations)
@@ -375,7 +382,7 @@ def development_data(run: TrainingRun) -> tuple[GradedPairs, Translations | None
     return pairs, translations
 
 
-def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None]:
+def training_data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None]:
     """Return the pairs to train on, and the development data."""
     from st_paragram.runs.development import hold_out
 
@@ -385,14 +392,13 @@ def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None
     teacher = getattr(run.settings, "teacher", "")  # has vectors for all pairs of the store
     if run.kind.holds_out and not (translations or run.source.built_in or teacher):
         store, translations = hold_out(store)
-    left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
-    logger.info(
-        f"training on {run.source.description}: {len(store):,} pairs{left_out},"
-        f" {run.settings.extent}"
-    )
+    return store, pairs, translations
+
+
+def warn_of_few_pairs(run: TrainingRun, store: PairStore) -> None:
+    """Warn if the pairs of the user are too few for a usable model."""
     if len(store) < _FEW and not run.source.built_in:
         logger.warning(_TOO_FEW.format(len(store)))
-    return store, pairs, translations
 
 
 def _save(

@@ -18,11 +18,17 @@ from st_paragram.core.model_directory.record import TrainingRecord, read_trainin
 from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.learning.training.checkpoints import check_folder, complete_checkpoints
+from st_paragram.learning.training.checkpoints import (
+    check_folder,
+    check_settings,
+    complete_checkpoints,
+)
 from st_paragram.runs.families import facts_of
 from st_paragram.runs.run import TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
+
+_DATA = "data.json"  # digest of the pairs of a search
 
 #: The grid of EMNLP 2022 for bitext.
 TUNED_DROPOUT = (0.0, 0.1, 0.3)
@@ -41,13 +47,14 @@ def tune(run: TrainingRun) -> TrainingRecord:
     grid = grid_folder(run)
     with output_lock(run.output):
         make_own_folder(grid)
-        _check_same_data(grid, replace(run, resume=False).store())
+        store = replace(run, resume=False).store()
+        check_same_data(grid, store)
+        write_json(grid / _DATA, store.digest)
         folders = {}
         records = []
         for dropout, size, folder in points(run):
             logger.info(f"tuning: dropout {dropout}, M {size}")
-            overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
-            record = _record(replace(run, output=folder, overrides=overrides, checks=False))
+            record = _record(_point(run, dropout, size, folder))
             folders[record.name] = folder
             records.append(record)
         records.sort(key=_correlation, reverse=True)
@@ -86,18 +93,37 @@ def check_outputs(run: TrainingRun) -> None:
     if run.resume and not has_begun:
         raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
     check_own_folder(grid)
+    for dropout, size, folder in points(run):
+        _check_point(_point(run, dropout, size, folder))
+
+
+def _point(run: TrainingRun, dropout: float, size: int, folder: Path) -> TrainingRun:
+    """Return the run of a point of the grid."""
+    overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
+    return replace(run, output=folder, overrides=overrides, checks=False)
+
+
+def _check_point(point: TrainingRun) -> None:
+    """Refuse to resume a point of the grid with other settings."""
+    checkpoints = complete_checkpoints(point.checkpoints)
+    record = read_training_record(point.output)
+    settings = asdict(point.settings)
+    if record is None and checkpoints:
+        check_settings(checkpoints[-1], settings)
+    elif record is not None and record.settings != {"family": point.family, **settings}:
+        raise SettingsError(
+            f"{point.output}: other settings; resume with the same, or remove {point.output.parent}"
+        )
 
 
 def _correlation(record: TrainingRecord) -> float:
     return record.scores[-1].correlation.pearson
 
 
-def _check_same_data(grid: Path, store: PairStore) -> None:
+def check_same_data(grid: Path, store: PairStore) -> None:
     """Refuse to resume a search with other data."""
-    path = grid / "data.json"
-    if not path.is_file():
-        write_json(path, store.digest)
-    if read_json(path) != store.digest:
+    path = grid / _DATA
+    if path.is_file() and read_json(path) != store.digest:
         raise SettingsError(
             f"{grid}: started with other data than {store.path}; resume with the same or remove it"
         )
@@ -120,8 +146,4 @@ def _record(point: TrainingRun) -> TrainingRecord:
     record = read_training_record(point.output)
     if record is None:
         return run_training(replace(point, resume=bool(complete_checkpoints(point.checkpoints))))
-    if record.settings != {"family": point.family, **asdict(point.settings)}:
-        raise SettingsError(
-            f"{point.output}: other settings; resume with the same, or remove {point.output.parent}"
-        )
     return record

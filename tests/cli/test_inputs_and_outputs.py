@@ -213,6 +213,16 @@ def test_a_closed_pipe_ends_quietly():
     )
 
 
+def test_whole_lines_of_a_tab_separated_file_are_read_with_a_warning(capsys):
+    assert run("embed t.tsv --output whole.npy") == 0
+    warning = "WARNING: t.tsv: lines with tabs are read whole; for one column, give --columns 1\n"
+    assert warning in capsys.readouterr().err
+    assert run("embed t.tsv --columns 1 --output first.npy") == 0
+    assert run("embed en.txt --output en.npy") == 0
+    assert "WARNING" not in capsys.readouterr().err
+    assert Path("first.npy").read_bytes() == Path("en.npy").read_bytes()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("words", ["--version", "cache"])
 def test_a_full_standard_output_is_named(words):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.data import make_pairs
+from transformers import TrainerState
 
 from st_paragram.cli.main import main
 from st_paragram.core.folders import make_own_folder
@@ -56,6 +57,7 @@ REFUSED = {
         "train bitext: error: unrecognized arguments: --epcohs 3; there is no "
         "--epcohs; did you mean --epochs?"
     ),
+    "train es --data pairs.tsv": "there is no kind 'es'; did you mean --lang es?",
     "train bitext --lang es --dim 0": "dim is 0; it must be greater than or equal to 1",
     "train bitext --lang es --config large": (
         "config is 'large'; give one of demo, paper, paper_paraphrase, "
@@ -276,8 +278,10 @@ def test_the_plan_of_a_grid_has_its_runs(folder, capsys):
     out, err = capsys.readouterr()
     assert "; it exists with 1 model, so the run needs --resume\n" in out
     assert "p-sp-es.grid: left by an earlier search; resume it with --resume" in err
-    assert main([*command, "--resume"]) == 0
-    assert "; the run resumes with 1 of them finished\n" in capsys.readouterr().out
+    assert main([*command, "--resume"]) == 1
+    out, err = capsys.readouterr()
+    assert "; the run resumes with 1 of them finished\n" in out
+    assert "dropout-0.1-m-60/training.json: not the record of a training run" in err
 
 
 def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
@@ -338,6 +342,43 @@ def test_a_plan_refuses_what_the_run_refuses(folder, store, capsys, options, mes
         refusals.append(capsys.readouterr().err.splitlines()[-1])
     assert message in refusals[0]
     assert refusals[0] == refusals[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("bgt --lang en --data pairs.tsv", "en on both sides: pairs of one language; a generative"),
+        (
+            "muse --langs es --bitext pairs.tsv --translation-share 0",
+            "no task has both data and a share of the steps; add data, or change the shares",
+        ),
+    ],
+)
+def test_a_plan_refuses_languages_and_tasks_that_the_run_refuses(folder, capsys, options, message):
+    for more in (["--plan"], []):
+        assert main(["train", *options.split(), *more]) == 1
+        assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_plan_refuses_to_resume_with_other_data(folder, store, capsys):
+    Path("store.h5").symlink_to(store.path)
+    checkpoint = Path("p-sp-xx.checkpoints/checkpoint-30")
+    checkpoint.mkdir(parents=True)
+    TrainerState().save_to_json(str(checkpoint / "trainer_state.json"))
+    values = {
+        "contents": [["digest of other data", 300]],
+        "settings": asdict(TrainingRun("xx", Path("p-sp-xx"), ["store.h5"]).settings),
+        "spent": {"wall_seconds": 1.0, "seconds": 1.0, "pairs": 300},
+    }
+    (checkpoint / "complete.json").write_text(json.dumps(values))
+    assert main(["train", "--lang", "xx", "--data", "store.h5", "--resume", "--plan"]) == 1
+    message = "checkpoint-30: started with other data than store.h5; resume with the same\n"
+    assert message in capsys.readouterr().err
+    make_own_folder(Path("other.grid"))
+    Path("other.grid/data.json").write_text('"digest of other data"')
+    tuned = "train --lang xx --data store.h5 --output other --tune --resume --plan"
+    assert main(tuned.split()) == 1
+    assert "other.grid: started with other data than store.h5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

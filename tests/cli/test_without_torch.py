@@ -105,7 +105,7 @@ ADVICE = [
     (["evaluate", "p-sp-mini", "--graded", "graded.tsv"], HEAVY, "run: pip install h5py scipy"),
     (["train", "bitext", "--lang", "es"], ("h5py", "scipy"), "run: pip install h5py scipy"),
     (["train", "bitext", "--lang", "es"], HEAVY, "whl/cpu (without a GPU: 1.7 GB in all instead"),
-    (["train", "bitext", "--lang", "es"], ("datasets",), "in a clone, run: pip install -e ."),
+    (["train", "bitext", "--lang", "es"], ("datasets",), "run: pip install st_paragram"),
 ]
 
 

@@ -34,7 +34,7 @@ DUAL_ENCODER = "dual-encoder"
 
 _PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Patterns of the files that make a model, in the order in which its fingerprint is computed.
-FILES = {
+FILES: dict[str, tuple[str, ...]] = {
     AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE),
     PIPELINE: _PIPELINE_FILES,
     GENERATIVE: _PIPELINE_FILES,

@@ -142,12 +142,15 @@ def _check_one_pair(spec: str, languages: tuple[str, str]) -> None:
     firsts, seconds = [side.split("-") for side in languages]
     if len(firsts) == len(seconds) == 1:
         return
+    others = [code for code in seconds if code not in firsts] or seconds
     hint = ""
     if firsts == ["en"] and len(seconds) == 2:
         hint = f" (or give --pair {seconds[0]} {seconds[1]} if no side is English)"
+        if "en" in seconds:
+            hint = f" (or give --lang {others[0]} if one side is always English)"
     raise SettingsError(
         f"{spec}: ambiguous language (one of {', '.join(dict.fromkeys(firsts[1:] + seconds))});"
-        f" write for example {firsts[0]}-{seconds[0]}:{spec}{hint}"
+        f" write for example {firsts[0]}-{others[0]}:{spec}{hint}"
     )
 
 

@@ -98,10 +98,10 @@ class SentencePieceTokenizer(Tokenizer):
             dropped: Ids to drop like unknown ids, since an imported embedding matrix has no rows
                 for them.
         """
-        self.content = _model_bytes(model)
+        self.content: bytes = _model_bytes(model)
         self.lower_case = lower_case
-        self.segmentation = Segmentation(segmentation)
-        self.normalize = normalizer(lower_case, self.segmentation)
+        self.segmentation: Segmentation = Segmentation(segmentation)
+        self.normalize: Callable[[str], str] = normalizer(lower_case, self.segmentation)
         # to encode single words
         self.obstacle = None if kernels() is not None else "no compiled kernels"
         if not self.obstacle:
@@ -111,10 +111,13 @@ class SentencePieceTokenizer(Tokenizer):
             except ValueError as error:
                 self.obstacle = one_line(error)
         self.unknown_id: int = self.processor.unk_id() if self.obstacle else self._model.unknown
-        self.dropped = sorted({*dropped})
+        self.dropped: list[int] = sorted({*dropped})
         self._is_dropped = np.zeros(len(self), dtype=bool)
         self._is_dropped[self.dropped] = True
-        self.options = {"lower_case": lower_case, "segmentation": self.segmentation.value}
+        self.options: dict[str, Any] = {
+            "lower_case": lower_case,
+            "segmentation": self.segmentation.value,
+        }
         if dropped:
             self.options["dropped"] = self.dropped
 

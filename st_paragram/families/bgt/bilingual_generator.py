@@ -60,7 +60,7 @@ class GaussianEncoder(nn.Module):
         self.pipeline = pipeline
         dense: Any = pipeline[2]
         latent_dim, dim = dense.linear.weight.shape
-        self.log_variance = nn.Linear(dim, latent_dim, bias=False)
+        self.log_variance: nn.Linear = nn.Linear(dim, latent_dim, bias=False)
         nn.init.xavier_uniform_(self.log_variance.weight)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Gaussian:
@@ -120,15 +120,15 @@ class BilingualGenerator(nn.Module):
         super().__init__()
         self.shape = shape
         self.special = special
-        self.semantic = GaussianEncoder(semantic)
-        self.languages = nn.ModuleDict()
+        self.semantic: GaussianEncoder = GaussianEncoder(semantic)
+        self.languages: nn.ModuleDict = nn.ModuleDict()
         for side, pipeline in languages.items():
             self.languages[side] = GaussianEncoder(pipeline)
         input_dim = 2 * shape.latent_dim if languages else shape.latent_dim
-        self.generators = nn.ModuleDict()
+        self.generators: nn.ModuleDict = nn.ModuleDict()
         for side in shape.generators:
             self.generators[side] = self._new_decoder(vocabulary, input_dim)
-        self.translators = nn.ModuleDict()
+        self.translators: nn.ModuleDict = nn.ModuleDict()
         for side in shape.translators:
             self.translators[side] = self._new_decoder(vocabulary, shape.latent_dim)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.learning.family import Family, Training
 
@@ -38,6 +39,13 @@ class GenerativeFamily(Family):
     settings = GenerativeSettings
     default_config = "bgt_small"
     built_in_config = "bgt_small"
+
+    def check_languages(self, languages: tuple[str, str]) -> None:
+        """Refuse pairs of one language."""
+        if len(set(languages)) == 1:
+            raise SettingsError(
+                f"{languages[0]} on both sides: pairs of one language; a generative model needs two"
+            )
 
     @property
     def training(self) -> Training:

@@ -17,7 +17,7 @@ from st_paragram.families.muse.development import TaskAccuracy, hold_out
 from st_paragram.families.muse.losses import DualEncoderTasks
 from st_paragram.families.muse.sampler import TaskSampler
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
-from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
+from st_paragram.families.muse.settings import NO_TASK, DualEncoderSettings, MuseData
 from st_paragram.families.muse.task_rows import all_rows
 from st_paragram.learning.models.card import AFTER
 from st_paragram.learning.training.batch_order import seed_of
@@ -51,9 +51,7 @@ class DualEncoderTrainer(StoreTrainer):
         """
         parts = all_rows(store, more.tasks, more.languages, settings)
         if not parts:
-            raise SettingsError(
-                "no task has both data and a share of the steps; add data, or change the shares"
-            )
+            raise SettingsError(NO_TASK)
         self.rows, held_out = hold_out(parts, settings.held_out)
         self.sampler = TaskSampler(self.rows, settings)
         self._steps = settings.steps

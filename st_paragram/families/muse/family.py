@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from st_paragram.core.formatting import listed
-from st_paragram.families.muse.settings import TASK_NAMES, DualEncoderSettings, MuseData
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.settings import NO_TASK, TASK_NAMES, DualEncoderSettings, MuseData
 from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ class DualEncoderFamily(Family):
     default_config = "muse_small"
     built_in_config = "muse_small"
 
-    def check_data(self, data: MuseData | None) -> None:
-        """Refuse folders without files of their task, and files with a wrong first row."""
+    def check_data(self, data: MuseData | None, settings: DualEncoderSettings) -> None:
+        """Refuse folders without files of their task, files with a wrong first row, and shares of
+        the steps that leave no data.
+        """
         from st_paragram.families.muse.tasks import check_first_row, files_in, task_files
 
         data = data or MuseData()
+        if not any(settings.shares[task] for task in ("translation", *data.tasks)):
+            raise SettingsError(NO_TASK)
         for task, folder in data.tasks.items():
             files = task_files(folder, task)
             if data.languages:

@@ -66,22 +66,22 @@ class PublishedNetwork(nn.Module):
             raise SettingsError(f"epsilon is {short(epsilon)}; it must be above 0 and below 1")
         self.epsilon = epsilon
         self.precision = precision
-        self.channels = len(state["branches.0.first.weight"])
+        self.channels: int = len(state["branches.0.first.weight"])
         for name in ("table", "scales", "offsets"):
             self.register_buffer(name, torch.empty_like(state[name]))
-        self.branches = nn.ModuleList()
+        self.branches: nn.ModuleList = nn.ModuleList()
         for name, weight in state.items():
             if name.endswith(".first.weight"):
                 self.branches.append(Branch(self.channels, weight.shape[1] // self.channels))
         channels = len(self.branches) * self.channels
         dim = self.dim
         units = len(state["dense.0.weight"])
-        self.project = nn.Linear(dim, channels)
-        self.project_norm = nn.LayerNorm(channels, epsilon)
-        self.norm = nn.LayerNorm(dim + channels, epsilon)
-        self.output = nn.Linear(dim + channels, dim)
+        self.project: nn.Linear = nn.Linear(dim, channels)
+        self.project_norm: nn.LayerNorm = nn.LayerNorm(channels, epsilon)
+        self.norm: nn.LayerNorm = nn.LayerNorm(dim + channels, epsilon)
+        self.output: nn.Linear = nn.Linear(dim + channels, dim)
         sizes = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
-        self.dense = nn.ModuleList()
+        self.dense: nn.ModuleList = nn.ModuleList()
         for inputs, outputs in sizes:
             self.dense.append(nn.Linear(inputs, outputs, bias=False))
 

@@ -22,6 +22,8 @@ COLUMNS = {
 #: Names of the tasks other than translation.
 TASK_NAMES = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
 
+NO_TASK = "no task has both data and a share of the steps; add data, or change the shares"
+
 
 @settings
 class DualEncoderSettings:

@@ -46,7 +46,7 @@ class SideBySide(InputModule):
     config_keys: list[str] = ["weight"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "side_by_side_config.json"
     save_in_root = False
-    texts_at_once = UseEncoder.texts_at_once
+    texts_at_once: int = UseEncoder.texts_at_once
 
     def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
         """Combine the published network with the first module of an averaging model.
@@ -58,8 +58,8 @@ class SideBySide(InputModule):
             raise SettingsError(f"weight is {weight}; it must be above 0 and below 1")
         self.use = use
         self.psp = psp
-        self.weight = float(weight)
-        self.mean = MeanPool(psp.embedding_dimension)
+        self.weight: float = float(weight)
+        self.mean: MeanPool = MeanPool(psp.embedding_dimension)
 
     @property
     def max_seq_length(self) -> int | None:

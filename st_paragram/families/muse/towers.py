@@ -65,9 +65,9 @@ class TaskHeads(nn.Module):
         super().__init__()
         self.dim = dim
         if contexts:
-            self.context = nn.Linear(dim, dim, bias=False)
+            self.context: nn.Linear = nn.Linear(dim, dim, bias=False)
             nn.init.zeros_(self.context.weight)
-        self.classifier = nn.Sequential(
+        self.classifier: nn.Sequential = nn.Sequential(
             nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS))
         )
 

@@ -183,7 +183,7 @@ class MegaBatchTrainer(StoreTrainer):
                 device=args.device,
             )
         super().__init__(model, args, store, loss=loss, **kwargs)
-        self.precision = Precision(args.mining_precision).on(args.device)
+        self.precision: Precision = Precision(args.mining_precision).on(args.device)
 
     @property
     def batches_per_epoch(self) -> int:

@@ -39,8 +39,8 @@ class CompactEmbedding(nn.Module):
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
         table = in_numpy(self)
-        self.kind = table.kind
-        self.embedding_dim = table.dimension
+        self.kind: TableType = table.kind
+        self.embedding_dim: int = table.dimension
 
     def forward(self, ids: Tensor) -> Tensor:
         """Look up rows as float32 (..., D) for ids, int64 of any shape (...)."""

@@ -88,7 +88,7 @@ class TokenEmbedding(InputModule):
             )
         self.tokenizer = tokenizer
         self.dropout = dropout
-        self.embedding_dimension = self.embedding.embedding_dim
+        self.embedding_dimension: int = self.embedding.embedding_dim
         #: Number of threads for tokenization; None: as many as torch uses.
         self.num_threads: int | None = None
 

@@ -40,6 +40,8 @@ class RateCallback(TrainerCallback):
 
     def __init__(self) -> None:
         self.bar: tqdm[Any] = tqdm(disable=True)
+        self.seconds: float = 0.0
+        self.pairs: int = 0
         self.begin_with()
 
     def begin_with(self, wall_seconds: float = 0.0, seconds: float = 0.0, pairs: int = 0) -> None:

@@ -156,7 +156,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         callbacks = [_CheckpointCallback(self), *(callbacks or [])]
         super().__init__(model=model, args=args, loss=loss, callbacks=callbacks, **kwargs)
         self._model_and_loss = nn.ModuleList([model, loss])
-        self.rate = RateCallback()
+        self.rate: RateCallback = RateCallback()
         self._interrupt = InterruptCallback()
         self.add_callback(self.rate)
         self.add_callback(self._interrupt)
@@ -214,9 +214,9 @@ class StoreTrainer(SentenceTransformerTrainer):
         elif resume_from_checkpoint:
             checkpoint = str(resume_from_checkpoint)
         if checkpoint:
-            self._check_checkpoint(Path(checkpoint))
+            self.check_checkpoint(Path(checkpoint))
         # The base class would also remove folders that are not checkpoints of ours.
-        self.checkpoint_limit = self.args.save_total_limit
+        self.checkpoint_limit: int | None = self.args.save_total_limit
         self.args.save_total_limit = None
         try:
             with self._interrupt.listening(), naming_full_disk(folder):
@@ -284,7 +284,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         write_json(checkpoint / COMPLETE, values)
         remove_old_checkpoints(folder, self.checkpoint_limit, self.state.best_model_checkpoint)
 
-    def _check_checkpoint(self, checkpoint: Path) -> None:
+    def check_checkpoint(self, checkpoint: Path) -> None:
         """Refuse a damaged checkpoint, or other data or settings; continue to count its time."""
         if not (checkpoint / COMPLETE).is_file():
             raise SettingsError(

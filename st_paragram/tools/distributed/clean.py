@@ -10,7 +10,7 @@ from datatrove.pipeline.filters.base_filter import BaseFilter
 from datatrove.pipeline.writers.disk_base import DiskWriter
 
 from st_paragram.tools.cleaning.base import RowStep, apply_steps
-from st_paragram.tools.cleaning.config import named_cleaning
+from st_paragram.tools.cleaning.config import Cleaning, named_cleaning
 from st_paragram.tools.cleaning.text import single_spaced
 from st_paragram.tools.distributed.base import text_of
 
@@ -50,7 +50,7 @@ class CleanPairs(BaseFilter):
         super().__init__(exclusion_writer, _BATCH_PAIRS)
         self.languages = languages
         self.translation = translation
-        self.cleaning = named_cleaning(str(cleaning))
+        self.cleaning: Cleaning = named_cleaning(str(cleaning))
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
         """Return whether a document is kept, or False and the reason."""

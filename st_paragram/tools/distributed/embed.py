@@ -64,12 +64,12 @@ class EmbedTexts(PipelineStep):
         """Check the settings and find the model, which is opened where it is used."""
         super().__init__()
         find(model)
-        self.model = str(model)
+        self.model: str = str(model)
         self.output = get_datafolder(output)
         self.key = key
         self.threads = threads
         self.only_known = only_known
-        self.settings = EmbeddingSettings(dtype, dim, normalize)  # type: ignore[arg-type]
+        self.settings: EmbeddingSettings = EmbeddingSettings(dtype, dim, normalize)  # type: ignore[arg-type]
 
     def run(
         self, data: Iterator[Document], rank: int = 0, world_size: int = 1

@@ -84,8 +84,8 @@ class StoredEmbeddings:
 
     def __init__(self, folder: Path) -> None:
         """Read the manifest; shards are mapped when they are needed."""
-        self.manifest = read_manifest(folder)
-        self.dimension = self.manifest.dimension
+        self.manifest: Manifest = read_manifest(folder)
+        self.dimension: int = self.manifest.dimension
         self._folder = folder
         self._shard = lru_cache(maxsize=64)(self._map)
         counts = [shard.rows for shard in self.manifest.shards]

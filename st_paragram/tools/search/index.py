@@ -102,14 +102,14 @@ class SearchIndex:
                 and 20 bytes per sentence, exact searches after the first keep all vectors. 0: keep
                 none.
         """
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self._memory = VectorMemory(self.folder, memory)
-        self.counts = Counter[str]()
+        self.counts: Counter[str] = Counter[str]()
         self._counting = threading.Lock()
         self._table = open_table(self.folder)
         about = about_table(self._table)
         try:
-            self.model = find(model or about["model"])
+            self.model: Path = find(model or about["model"])
         except ModelDirectoryError as error:
             raise ModelDirectoryError(
                 f"{folder}: built with {about['model']}; {error} (--model)"

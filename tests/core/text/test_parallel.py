@@ -104,6 +104,8 @@ def test_column_order(tmp_path: Path) -> None:
         SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"
     ):
         parse_source("pairs", ("en", "es-de"))
+    with pytest.raises(SettingsError, match=r"en-es:pairs \(or give --lang es if one side is"):
+        parse_source("pairs", ("en", "en-es"))
 
 
 def test_pairs_without_english() -> None:
