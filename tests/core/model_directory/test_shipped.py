@@ -36,6 +36,12 @@ OTHERS = [
 LARGEST = {"p-sp-mini": 8_000_000, "p-sp-base": 30_000_000, "p-sp-large": 60_000_000}
 
 
+#: The models for the test of readers; test_spelling.py has the tokens of p-sp-large.
+READERS = [
+    pytest.param(name, marks=pytest.mark.slow) if name == LARGE else name for name in SHIPPED_MODELS
+]
+
+
 @pytest.fixture(scope="module", params=SHIPPED_MODELS)
 def name(request):
     return request.param
@@ -74,6 +80,7 @@ def test_its_text_is_open_and_its_card_says_so(name):
             assert sources[source]["license"] in table
 
 
+@pytest.mark.parametrize("name", READERS, scope="module")
 def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["get", name]) == 0

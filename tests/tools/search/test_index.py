@@ -494,60 +494,54 @@ def test_an_index_without_hashes_gets_them_at_its_first_addition(tmp_path):
 
 CHILD = """
 import sys
+import time
 from st_paragram import SearchIndex
 from st_paragram.tools.search import additions
 additions._ROWS = 5
-index, name = SearchIndex(sys.argv[1]), sys.argv[2]
+index = SearchIndex(sys.argv[1])
 print("ready", flush=True)
-for number in range(int(sys.argv[3])):
-    texts = [f"sentence {name} {number} {part}" for part in range(20)]
-    index.add([*texts, f"known to both {number}"], {"by": name})
+for number in range(100):
+    texts = [f"sentence a {number} {part}" for part in range(20)]
+    index.add([*texts, f"known to both {number}"], {"by": "child"})
     if number % 4 == 3:
         index.compact()
+    time.sleep(0.1)  # the other process gets the lock
 """
 
 
-def child(folder, *words):
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), *words], stdout=subprocess.PIPE
-    )
+def test_two_processes_add_and_a_killed_one_leaves_whole_additions(tmp_path):
+    """Of several versions of the table each, of which readers see the last one only."""
+    index = built(tmp_path, ["the first one"], {"by": "me"})
 
+    def child_additions():
+        """The number of the addition of each sentence of the child."""
+        hits = index.search(["one"], 10**5, where="text like 'sentence a %'")[0]
+        return [hit.sentence.split()[2] for hit in hits]
 
-def test_two_processes_add_and_one_searches(tmp_path):
-    index = built(tmp_path, ["the first one"])
-    children = [child(index.folder, name, "4") for name in ("left", "right")]
-    while any(each.poll() is None for each in children):
+    command = [sys.executable, "-c", CHILD, str(index.folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    for number in range(4):
+        texts = [f"sentence b {number} {part}" for part in range(20)]
+        assert index.add([*texts, f"known to both {number}"]) in (20, 21)
         assert index.search(["the first one"], 1)[0][0].line == 1
-    assert [each.returncode for each in children] == [0, 0] and len(index) == 1 + 2 * 4 * 20 + 4
-    lines = [hit.line for hit in index.search(["sentence"], 1000)[0]]
-    assert len(set(lines)) == len(lines) and max(lines) <= 1 + 2 * 4 * 21
-
-
-def test_a_killed_writer_leaves_whole_additions(tmp_path):
-    """Of several versions of the table each, of which readers see the last one only, before and
-    after the kill.
-    """
-    index, rng = built(tmp_path, ["the first one"], {"by": "me"}), random.Random(0)
-
-    def groups(name):
-        return [
-            hit.sentence.split()[2]
-            for hit in index.search(["one"], 10**5, where=f"text like 'sentence {name} %'")[0]
-        ]
-
-    for name in "ab":
-        process = child(index.folder, name, "1000")
-        process.stdout.readline()
-        time.sleep(rng.uniform(0.2, 0.8))
-        while_alive = groups(name)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        for own in (while_alive, groups(name)):
-            assert len(own) == 20 * len(set(own))
-        assert index.add([f"after {name}"]) == 1 and len(groups(name)) == 20 * len(
-            set(groups(name))
-        )
     index.compact()
+    while len(set(child_additions())) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    while_alive = child_additions()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    killed = child_additions()
+    assert index.add(["after the kill"]) == 1
+    for numbers in (while_alive, killed, child_additions()):
+        assert len(numbers) == 20 * len(set(numbers)) > 0
+    hits = index.search(["one"], 10**5)[0]
+    lines = [hit.line for hit in hits]
+    assert len(lines) == len(set(lines)) == len({hit.sentence for hit in hits}) == len(index)
+    assert max(lines) <= 2 + 21 * (4 + len(set(killed)) + 1)
+    index.compact()
+    assert sorted(child_additions()) == sorted(killed)
 
 
 def test_questions_go_through_one_tower_and_answers_through_the_other(tmp_path, vocabulary):
