@@ -237,7 +237,7 @@ def train(
     preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
     store = arguments.output / "stores" / f"{name}.h5"
     if not store.exists():
-        if rules:
+        if rules and vocabulary is None:
             sentences = [
                 text for text in texts if not sources[source_of(text.paths[0])].get("words")
             ]
