@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import struct
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
@@ -306,3 +308,43 @@ def test_threads_share_a_vocabulary(proto, monkeypatch):
     with ThreadPoolExecutor(6) as pool:
         results = list(pool.map(lambda texts: rows_of(vocabulary.encode(texts, None, 2)), batches))
     assert results == [reference(vocabulary, texts) for texts in batches]
+
+
+@needs_kernels
+def test_pieces_outlive_the_bytes_of_the_file(proto):
+    """The pieces are read from the file's bytes, which nobody else holds here."""
+    model = kernels().Unigram(bytes(bytearray(proto)), True)
+    cache = kernels().WordCache(model, 4000)
+    pieces = [model.piece(number) for number in range(len(model))]
+    copies = [bytes(bytearray(len(proto))) for _ in range(20)]  # would overwrite freed bytes
+    assert [model.piece(number) for number in range(len(model))] == pieces
+    del model, copies
+    gc.collect()
+    ids, _, _, _ = kernels().encode_words(cache, ["the old river"], -1, 1, False)
+    assert [pieces[number] for number in ids.tolist()] == SentencePieceTokenizer(
+        proto
+    ).processor.encode("the old river", out_type=str)
+
+
+_PEAK = """
+import re
+from pathlib import Path
+from st_paragram.core.native import kernels
+from st_paragram.core.model_directory.find import shipped_folder
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+content = shipped_folder("p-sp-large").joinpath("sentencepiece.model").read_bytes()
+before = peak()
+model = kernels().Unigram(content, True)
+print((peak() - before) * 1024 / len(content))
+"""
+
+
+@needs_kernels
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_of_reading_a_model():
+    """Reading a vocabulary takes less than eight times the size of its file at its peak."""
+    run = subprocess.run([sys.executable, "-c", _PEAK], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 8

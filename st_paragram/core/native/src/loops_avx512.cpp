@@ -1,15 +1,16 @@
-// The loops for x86 processors with AVX-512 (F, BW, DQ, VL).
+// The loops for x86 processors with AVX-512 (F, BW, DQ, VL, VNNI).
 #include "loops.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define ST_PARAGRAM_HALF_PRECISION
 #define ST_PARAGRAM_BYTE_PRODUCTS
+#define ST_PARAGRAM_VNNI
 #define ST_PARAGRAM_LOOKUP
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))), apply_to = function)
 #else
-#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
 #endif
 
 namespace st_paragram {

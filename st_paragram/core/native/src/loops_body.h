@@ -338,9 +338,7 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
 struct PairShares { float st, sn, to, s, t, n, o, loss; };
 
 // Squares and products of four sentences.
-struct PairSums {
-    float ss, tt, nn, oo, st, sn, to;
-};
+struct PairSums { float ss, tt, nn, oo, st, sn, to; };
 
 inline PairShares pair_shares(const PairSums& sum, float margin, float inverse_count) {
     const auto length = [](float square) {
@@ -444,7 +442,23 @@ int64_t scan(const float* __restrict similarity, int64_t count, int32_t row, flo
     return where;
 }
 
-#ifdef ST_PARAGRAM_BYTE_PRODUCTS
+#ifdef ST_PARAGRAM_VNNI
+// As below, in 32 bits: one vector is the 16 columns. Two sums of each row, so that additions do not wait.
+void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* sums) {
+    __m512i part[4][2] = {};
+    for (int64_t k = 0; k < depth; k += 8) {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) {
+            const int r = i % 4, group = i / 4;
+            int32_t four;
+            __builtin_memcpy(&four, rows + r * depth + k + 4 * group, 4);
+            const __m512i columns = _mm512_loadu_si512(panel + (k + 4 * group) * 16);
+            part[r][group] = _mm512_dpbusd_epi32(part[r][group], _mm512_set1_epi32(four), columns);
+        }
+    }
+    for (int r = 0; r < 4; ++r) _mm512_storeu_si512(sums + 16 * r, _mm512_add_epi32(part[r][0], part[r][1]));
+}
+#elif defined(ST_PARAGRAM_BYTE_PRODUCTS)
 // Four rows by 16 columns at a time. For each group of four k, a panel holds these four of column 0, of column 1, ...:
 // one vector is eight columns. maddubs adds neighboring products in 16 bits: four groups of 2 * 63 * 63 fit.
 void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* sums) {

@@ -16,7 +16,8 @@ static const Loops* choose() {
     const char* wish = std::getenv("ST_PARAGRAM_INSTRUCTIONS");
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vnni");
     if (wish && !std::strcmp(wish, "generic")) return &loops_generic;
     if (avx512 && !(wish && !std::strcmp(wish, "avx2"))) return &loops_avx512;
     return avx2 ? &loops_avx2 : &loops_generic;

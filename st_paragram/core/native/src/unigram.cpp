@@ -108,12 +108,13 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     }
 }
 
-Alphabet::Alphabet(std::string_view text) : letters_(kBasicPlane) {
+Alphabet::Alphabet(std::string_view file, const std::vector<Piece>& pieces) : letters_(kBasicPlane) {
     const auto count = [&](uint32_t character) -> uint32_t& {
         return character < kBasicPlane ? letters_[character] : others_[character];
     };
-    for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
-        ++count(character_at(at, width_at(at)));
+    for (const Piece& piece : pieces) {
+        const char *at = file.data() + piece.begin, *const end = at + piece.size;
+        for (; at < end; at += width_at(at)) ++count(character_at(at, width_at(at)));
     }
     std::vector<std::pair<uint32_t, uint32_t>> order;  // by how often a character does not occur, then by character
     for (uint32_t character = 0; character < kBasicPlane; ++character) {
@@ -135,8 +136,6 @@ Alphabet::Alphabet(std::string_view text) : letters_(kBasicPlane) {
 }
 
 void Alphabet::spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const {
-    letters.clear();
-    others.clear();
     for (const char *at = text.data(), *const end = at + text.size(); at < end; at += width_at(at)) {
         const uint32_t character = character_at(at, width_at(at));
         const uint32_t both = this->letters(character);
@@ -146,71 +145,74 @@ void Alphabet::spell(std::string_view text, std::string& letters, std::vector<ui
     }
 }
 
-PieceTrie::PieceTrie(std::vector<Entry> entries) : units_(256), ids_(256, -1) {
-    struct Range {  // entries that are equal up to the depth of their node
-        uint32_t node;
-        size_t begin, end, depth;
+PieceTrie::PieceTrie(const std::string& letters, const std::vector<Entry>& entries) : units_(256), ids_(256, -1) {
+    static constexpr size_t kStart = 8;  // letters
+    struct Key {
+        uint64_t start;   // the next letters, as a number with the same order
+        uint32_t number;  // of an entry
     };
-    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first letters, as a number with the same order
-    for (const Entry& entry : entries) {
-        uint64_t start = 0;
-        for (size_t k = 0; k < 8 && k < entry.text.size(); ++k) {
-            start |= uint64_t{static_cast<uint8_t>(entry.text[k])} << (56 - 8 * k);
-        }
-        order.emplace_back(start, static_cast<uint32_t>(order.size()));
-    }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-        if (a.first != b.first) return a.first < b.first;
-        const int compared = entries[a.second].text.compare(entries[b.second].text);
-        return compared != 0 ? compared < 0 : a.second < b.second;
+    const auto start = [&](size_t at) {
+        uint64_t number = 0;
+        for (size_t k = 0; k < kStart; ++k) number = number << 8 | (letters[at] ? letters[at++] & 0xFF : 0);
+        return number;
+    };
+    std::vector<Key> keys;
+    keys.reserve(entries.size());
+    for (const Entry& entry : entries) keys.push_back({start(entry.begin), static_cast<uint32_t>(keys.size())});
+    std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+        if (a.start != b.start) return a.start < b.start;
+        const char *const one = &letters[entries[a.number].begin], *const other = &letters[entries[b.number].begin];
+        const int compared = a.start & 0xFF ? std::strcmp(one + kStart, other + kStart) : 0;
+        return compared != 0 ? compared < 0 : a.number < b.number;
     });
-    std::vector<Entry> sorted;
-    sorted.reserve(entries.size());
-    for (const auto& [start, number] : order) sorted.push_back(std::move(entries[number]));
-    std::vector<Range> ranges{{0, 0, sorted.size(), 0}};
-    std::vector<uint8_t> letters;
-    for (size_t i = 0; i < ranges.size(); ++i) {  // shorter texts first, which are looked up often
-        Range range = ranges[i];
-        const size_t texts = range.begin;
-        for (; range.begin < range.end && sorted[range.begin].text.size() == range.depth; ++range.begin) {
-            const Entry& entry = sorted[range.begin];
-            const bool repeated = range.begin > texts && entry.id != sorted[0].id;
-            if (repeated) throw std::invalid_argument("pieces that are there twice");
-            if (units_[range.node].score > kNoText) continue;
-            ids_[range.node] = entry.id;
-            units_[range.node].score = entry.score;
+    std::vector<Entry> sorted(keys.size());  // read in order below, where each wait for memory would count
+    for (size_t i = 0; i < keys.size(); ++i) sorted[i] = entries[keys[i].number];
+    units_.reserve(units_.size() + letters.size());  // the rest is never touched
+    ids_.reserve(units_.size() + letters.size());
+    std::vector<Range> ranges{{0, 0, static_cast<uint32_t>(keys.size())}}, longer;
+    for (size_t depth = 0; !ranges.empty(); ++depth) {  // shorter texts first, which are looked up often
+        const size_t shift = 56 - 8 * (depth % kStart);
+        const auto letter = [&](uint32_t i) { return static_cast<uint8_t>(keys[i].start >> shift); };
+        const bool read = depth && depth % kStart == 0;
+        for (auto [node, i, end] : ranges) {
+            for (uint32_t k = i; read && k < end; ++k) keys[k].start = start(sorted[k].begin + depth);
+            for (const uint32_t texts = i; i < end && !letter(i); ++i) {  // texts that end here
+                const bool repeated = i > texts && sorted[i].id != sorted[0].id;
+                if (repeated) throw std::invalid_argument("pieces that are there twice");
+                if (units_[node].score > kNoText) continue;
+                ids_[node] = sorted[i].id;
+                units_[node].score = sorted[i].score;
+            }
+            const size_t first = longer.size();
+            for (; i < end; ++i) {
+                if (longer.size() == first || longer.back().node != letter(i)) longer.push_back({letter(i), i, i});
+                longer.back().end = i + 1;
+            }
+            if (depth) add_children(node, longer.data() + first, longer.data() + longer.size());
         }
-        const auto letter = [&] { return static_cast<uint8_t>(sorted[range.begin].text[range.depth]); };
-        letters.clear();
-        const size_t first = ranges.size();
-        while (range.begin < range.end) {
-            const size_t begin = range.begin;
-            letters.push_back(letter());
-            while (range.begin < range.end && letter() == letters.back()) ++range.begin;
-            ranges.push_back({letters.back(), begin, range.begin, range.depth + 1});
-        }
-        if (!range.depth) continue;
-        add_children(range.node, letters);
-        for (size_t k = first; k < ranges.size(); ++k) ranges[k].node = child(range.node, letters[k - first]);
+        ranges.swap(longer);
+        longer.clear();
     }
 }
 
-void PieceTrie::add_children(uint32_t node, const std::vector<uint8_t>& letters) {
+// Add the children of a node, whose letters stand in place of their nodes.
+void PieceTrie::add_children(uint32_t node, Range* begin, Range* end) {
     const auto first = static_cast<uint32_t>(units_.size());
     uint32_t bits = 0;
-    for (const uint8_t letter : letters) bits |= 1u << letter % 32;
+    for (const Range* child = begin; child < end; ++child) bits |= 1u << child->node % 32;
     units_[node].first = first;
     units_[node].children = bits;
     units_.resize(first + count_bits(bits));
-    for (const uint8_t letter : letters) {
-        uint32_t unit = first + count_bits(bits & ((1u << letter % 32) - 1));
-        if (units_[unit].letter) {
-            while (units_[unit].next) unit += units_[unit].next;
-            units_[unit].next = static_cast<uint8_t>(units_.size() - unit);
-            unit = static_cast<uint32_t>(units_.size());
+    for (Range* child = begin; child < end; ++child) {
+        const auto letter = static_cast<uint8_t>(child->node);
+        child->node = first + count_bits(bits & ((1u << letter % 32) - 1));
+        if (units_[child->node].letter) {
+            while (units_[child->node].next) child->node += units_[child->node].next;
+            units_[child->node].next = static_cast<uint8_t>(units_.size() - child->node);
+            child->node = static_cast<uint32_t>(units_.size());
             units_.emplace_back();
         }
-        units_[unit].letter = letter;
+        units_[child->node].letter = letter;
     }
     ids_.resize(units_.size(), -1);
 }
@@ -275,6 +277,8 @@ size_t Unigram::spell_by_rules(std::string_view word, Segmentation& result) cons
         word = result.cased;
     }
     charsmap_.normalize(word, result.normal);
+    result.letters.clear();
+    result.characters.clear();
     alphabet_.spell(result.normal, result.letters, result.characters);
     return result.letters.size();  // a string ends with 0
 }

@@ -12,6 +12,15 @@ namespace st_paragram {
 
 enum class Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
+// A piece in the file of a model.
+struct Piece {
+    uint32_t begin;
+    uint16_t size;  // bytes
+    Kind kind;
+    float score;
+    std::string_view text(std::string_view file) const { return file.substr(begin, size); }
+};
+
 constexpr int kScoreBits = 10;                            // scores are multiples of 2^-kScoreBits
 constexpr std::string_view kMetaSymbol = "\xE2\x96\x81";  // stands for a space in sentencepiece
 constexpr uint32_t kMetaCharacter = 0x2581;
@@ -74,7 +83,7 @@ private:
 class Alphabet {
 public:
     Alphabet() = default;
-    explicit Alphabet(std::string_view text);
+    Alphabet(std::string_view file, const std::vector<Piece>& pieces);
 
     // The first letter of a character, plus 256 times its second letter.
     uint32_t letters(uint32_t character) const {
@@ -89,7 +98,7 @@ public:
     }
     const std::vector<uint32_t>& characters() const { return characters_; }  // from 1, frequent characters first
 
-    // Write the letters of a text, and its characters with letter 0.
+    // Append the letters of a text, and its characters with letter 0.
     void spell(std::string_view text, std::string& letters, std::vector<uint32_t>& others) const;
 
 private:
@@ -103,7 +112,7 @@ private:
 class PieceTrie {
 public:
     struct Entry {
-        std::string text;
+        uint32_t begin;  // of its text among the letters, which ends with 0
         int32_t id, score;
     };
 
@@ -121,7 +130,7 @@ public:
     PieceTrie() = default;
     // The first entry, for letter 0, is the default of characters: others with its id count only for texts that have no
     // other score. Throws std::invalid_argument for texts that are there twice.
-    explicit PieceTrie(std::vector<Entry> entries);
+    PieceTrie(const std::string& letters, const std::vector<Entry>& entries);
 
     // The node after another node and a letter, or kNone. The node of a first letter has its number.
     uint32_t child(uint32_t node, uint8_t letter) const {
@@ -144,7 +153,8 @@ private:
         x = (x & 0x33333333) + (x >> 2 & 0x33333333);
         return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
     }
-    void add_children(uint32_t node, const std::vector<uint8_t>& letters);
+    struct Range { uint32_t node, begin, end; };  // texts in order that are equal up to the depth of their node
+    void add_children(uint32_t node, Range* begin, Range* end);
 
     std::vector<Unit> units_;
     std::vector<int32_t> ids_;
@@ -173,7 +183,7 @@ class Unigram {
 public:
     // Read a ModelProto. Throws std::invalid_argument with a short reason if the model does not allow encoding word by
     // word (see st_paragram/core/tokenizers/sentencepiece.py), or if sentencepiece might refuse it.
-    // With lower_case, str.lower is applied to words first; words have no capital sigma then.
+    // With lower_case, str.lower is applied to words first; words have no capital sigma then. The file stays in memory.
     Unigram(std::string_view file, bool lower_case);
 
     // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does; kIdsBehind ids can be read after them.
@@ -185,13 +195,10 @@ public:
 
     bool lower_case() const { return lower_case_; }
 
-    int32_t size() const { return static_cast<int32_t>(kinds_.size()); }
+    int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
     int32_t unknown() const { return unknown_; }
-    Kind kind(int32_t id) const { return kinds_[static_cast<size_t>(id)]; }
-    std::string_view piece(int32_t id) const {
-        const auto i = static_cast<size_t>(id);
-        return std::string_view(texts_).substr(starts_[i], starts_[i + 1] - starts_[i]);
-    }
+    Kind kind(int32_t id) const { return pieces_[static_cast<size_t>(id)].kind; }
+    std::string_view piece(int32_t id) const { return pieces_[static_cast<size_t>(id)].text(file_); }
 
 private:
     // Letters, with bits that say which characters the normalization rules look at together: a rule may replace a
@@ -205,9 +212,8 @@ private:
     bool search(Segmentation& result, size_t count) const;
     void collect(Segmentation& result, size_t count) const;
 
-    std::string texts_;  // of all pieces
-    std::vector<uint32_t> starts_;
-    std::vector<Kind> kinds_;
+    std::string_view file_;
+    std::vector<Piece> pieces_;
     bool lower_case_;
     int32_t unknown_ = -1, unknown_score_ = 0;
     std::vector<int32_t> byte_ids_;  // of 256 pieces, or none

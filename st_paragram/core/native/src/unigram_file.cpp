@@ -10,11 +10,10 @@ namespace st_paragram {
 namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 30;
-constexpr size_t kUsualPiece = 20;          // bytes in the file
 constexpr size_t kLongestPiece = 4096;      // bytes; sentencepiece 0.2.3 refuses pieces of 8000
 constexpr size_t kLongestReplacement = 64;  // bytes; sentencepiece's built-in rules have at most 33
 constexpr int kLongestKey = 32;             // bytes; sentencepiece sees so many keys that are prefixes of each other
-constexpr float kLeastScore = -4096, kUnknownPenalty = 10;
+constexpr float kLeastScore = -4096, kUnknownPenalty = 10, kSteps = 1 << kScoreBits;
 constexpr const char *kDamaged = "a damaged model file", *kDamagedRules = "a damaged table of normalization rules";
 
 void refuse_if(bool condition, const char* reason) {
@@ -78,36 +77,31 @@ void each_field(std::string_view bytes, Each each) {
     }
 }
 
-struct Piece {
+Piece read_piece(std::string_view file, std::string_view bytes) {
     std::string_view text;
-    float score = 0;
     Kind kind = Kind::kNormal;
-
-    bool matched() const { return kind == Kind::kNormal || kind == Kind::kUnused; }
-};
-
-Piece read_piece(std::string_view bytes) {
-    Piece piece;
+    float score = 0;
     each_field(bytes, [&](const Field& field) {
-        if (field.number == 1) piece.text = field.text();
-        if (field.number == 2) piece.score = field.real();
+        if (field.number == 1) text = field.text();
+        if (field.number == 2) score = field.real();
         if (field.number != 3) return;
         refuse_if(field.of_type(0).integer < 1 || field.integer > 6, "pieces of an unknown type");
-        piece.kind = static_cast<Kind>(field.integer);
+        kind = static_cast<Kind>(field.integer);
     });
-    return piece;
+    refuse_if(text.empty() || text.size() > kLongestPiece, "pieces that are empty or very long");
+    return {static_cast<uint32_t>(text.data() - file.data()), static_cast<uint16_t>(text.size()), kind, score};
 }
 
-void check_piece(const Piece& piece, std::string_view unknown) {
-    refuse_if(piece.text.empty() || piece.text.size() > kLongestPiece, "pieces that are empty or very long");
-    refuse_if(piece.text.find('\0') != piece.text.npos || !is_utf8(piece.text), "pieces that are not text");
+void check_piece(const Piece& piece, std::string_view text, std::string_view unknown) {
+    refuse_if(text.find('\0') != text.npos || !is_utf8(text), "pieces that are not text");
     refuse_if(piece.kind == Kind::kUserDefined, "user-defined pieces");
-    refuse_if(piece.matched() && piece.text.find(kMetaSymbol, 1) != piece.text.npos, "pieces of several words");
+    const bool matched = piece.kind == Kind::kNormal || piece.kind == Kind::kUnused;
+    refuse_if(matched && text.find(kMetaSymbol, 1) != text.npos, "pieces of several words");
     refuse_if(!std::isfinite(piece.score), "scores that are not numbers");
-    const float steps = std::ldexp(piece.score, kScoreBits);
-    const bool rounded = piece.score <= 0 && piece.score >= kLeastScore && steps == std::floor(steps);
+    const bool is_whole = piece.score * kSteps == std::floor(piece.score * kSteps);
+    const bool rounded = piece.score <= 0 && piece.score >= kLeastScore && is_whole;
     refuse_if(piece.kind == Kind::kNormal && !rounded, "scores that are not rounded");
-    refuse_if((piece.kind == Kind::kUnknown) != (piece.text == unknown), "an unknown piece of another name");
+    refuse_if((piece.kind == Kind::kUnknown) != (text == unknown), "an unknown piece of another name");
 }
 
 // The value of a byte piece, written as <0x00> .. <0xFF>.
@@ -127,14 +121,13 @@ struct Model {
 
     explicit Model(std::string_view file) {
         refuse_if(file.size() > kMostBytes, "a very large model file");
-        pieces.reserve(file.size() / kUsualPiece);
         int times[6] = {};
         each_field(file, [&](const Field& field) {
             refuse_if(field.number > 5, "a model file with other fields");
             refuse_if(field.number != 1 && times[field.number]++, "a model file with fields that are repeated");
             const std::string_view bytes = field.text();
             switch (field.number) {
-                case 1: pieces.push_back(read_piece(bytes)); break;
+                case 1: pieces.push_back(read_piece(file, bytes)); break;
                 case 2: read_trainer(bytes); break;
                 case 3: read_normalizer(bytes); break;
                 case 4: refuse_if(!bytes.empty(), "a model file with tests of itself"); break;
@@ -143,9 +136,10 @@ struct Model {
         });
         int of_kind[7] = {}, spaces = 0;
         for (const Piece& piece : pieces) {
-            check_piece(piece, unknown);
+            const std::string_view text = piece.text(file);
+            check_piece(piece, text, unknown);
             ++of_kind[static_cast<int>(piece.kind)];
-            spaces += piece.kind == Kind::kNormal && piece.text == kMetaSymbol;
+            spaces += piece.kind == Kind::kNormal && text == kMetaSymbol;
         }
         refuse_if(!spaces, "no piece for the space");
         refuse_if(of_kind[static_cast<int>(Kind::kUnknown)] != 1, "not one unknown piece");
@@ -172,40 +166,37 @@ struct Model {
 
 }  // namespace
 
-Unigram::Unigram(std::string_view file, bool lower_case) : lower_case_(lower_case) {
-    const Model model(file);
+Unigram::Unigram(std::string_view file, bool lower_case) : file_(file), lower_case_(lower_case) {
+    Model model(file);
     charsmap_ = Charsmap(model.charsmap);
-    const auto steps = [](float score) { return static_cast<int32_t>(std::ldexp(score, kScoreBits)); };
+    pieces_ = std::move(model.pieces);
     float smallest = 0;
     if (model.byte_fallback) byte_ids_.assign(256, -1);
-    for (const Piece& piece : model.pieces) {
-        const int32_t id = size();
-        starts_.push_back(static_cast<uint32_t>(texts_.size()));
-        texts_ += piece.text;
-        kinds_.push_back(piece.kind);
-        if (piece.kind == Kind::kNormal) smallest = std::min(smallest, piece.score);
-        if (piece.kind == Kind::kUnknown) unknown_ = id;
-        if (piece.kind == Kind::kByte) byte_ids_[byte_of(piece.text)] = id;
+    for (int32_t id = 0; id < size(); ++id) {
+        if (kind(id) == Kind::kNormal) smallest = std::min(smallest, pieces_[static_cast<size_t>(id)].score);
+        if (kind(id) == Kind::kUnknown) unknown_ = id;
+        if (kind(id) == Kind::kByte) byte_ids_[byte_of(piece(id))] = id;
     }
-    starts_.push_back(static_cast<uint32_t>(texts_.size()));
+    const auto steps = [](float score) { return static_cast<int32_t>(score * kSteps); };
     unknown_score_ = steps(smallest - kUnknownPenalty);
-    alphabet_ = Alphabet(texts_);
+    alphabet_ = Alphabet(file, pieces_);
+    std::string letters;
     std::vector<PieceTrie::Entry> entries;
+    entries.reserve(pieces_.size() + alphabet_.characters().size());
     std::vector<uint32_t> others;  // none: all characters of pieces have letters
     const auto add = [&](std::string_view text, int32_t id, int32_t score) {
-        entries.push_back({{}, id, score});
-        alphabet_.spell(text, entries.back().text, others);
+        entries.push_back({static_cast<uint32_t>(letters.size()), id, score});
+        alphabet_.spell(text, letters, others);
+        letters.push_back('\0');
     };
     add("", unknown_, unknown_score_);
-    for (size_t i = 0; i < model.pieces.size(); ++i) {
-        const bool used = kinds_[i] == Kind::kNormal;
-        add(piece(static_cast<int32_t>(i)), used ? static_cast<int32_t>(i) : -1,
-            used ? steps(model.pieces[i].score) : PieceTrie::kNoText);
+    for (int32_t id = 0; id < size(); ++id) {
+        const bool used = kind(id) == Kind::kNormal;
+        add(piece(id), used ? id : -1, used ? steps(pieces_[static_cast<size_t>(id)].score) : PieceTrie::kNoText);
     }
-    for (size_t i = 1; i < alphabet_.characters().size(); ++i) {
-        add(utf8(alphabet_.characters()[i]), unknown_, unknown_score_);
-    }
-    trie_ = PieceTrie(std::move(entries));
+    const std::vector<uint32_t>& characters = alphabet_.characters();
+    for (size_t i = 1; i < characters.size(); ++i) add(utf8(characters[i]), unknown_, unknown_score_);
+    trie_ = PieceTrie(letters, entries);
     prepare_characters();
 }
 

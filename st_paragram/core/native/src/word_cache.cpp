@@ -277,14 +277,15 @@ void bind_word_cache(py::module_& module) {
         .def(py::init([](const py::bytes& file, bool lower_case) {
                  return std::make_shared<Unigram>(std::string_view(file), lower_case);
              }),
-             "file"_a, "lower_case"_a,
+             "file"_a, "lower_case"_a, py::keep_alive<1, 2>(),
              "Read a serialized ModelProto. Raises ValueError, with a reason in a few words, if sentencepiece is needed. "
              "lower_case: apply str.lower to words first.")
         .def("__len__", &Unigram::size)
         .def_property_readonly("unknown", &Unigram::unknown)
         .def("piece", &piece, "id"_a, "The text of a piece; None for unknown, control and unused pieces.");
     py::class_<WordCache>(module, "WordCache", "Pieces of words.")
-        .def(py::init<std::shared_ptr<Unigram>, int64_t>(), "model"_a.none(false), "limit"_a, "limit: bytes.")
+        .def(py::init<std::shared_ptr<Unigram>, int64_t>(), "model"_a.none(false), "limit"_a, py::keep_alive<1, 2>(),
+             "limit: bytes.")
         .def("__len__", [](const WordCache& cache) { return cache.table.words(); })
         .def_property_readonly("bytes", [](const WordCache& cache) { return cache.table.bytes(); });
     module.def("lower_case", [](const std::string& text) {
