@@ -38,7 +38,11 @@ def main() -> int:
     )
     parser.add_argument("--model", required=True, help="multilingual model")
     parser.add_argument(
-        "--languages", nargs="+", default=["ar", "de", "es", "fr", "ru", "tr"], metavar="LANG"
+        "--languages",
+        nargs="+",
+        default=["ar", "de", "es", "fr", "it", "ko", "nl", "pl", "pt", "ru", "tr"],
+        metavar="LANG",
+        help="(default: those of multilingual USE that have spaces between words)",
     )
     parser.add_argument(
         "--minimum", type=float, default=0.75, metavar="COS", help="(default: %(default)s)"
