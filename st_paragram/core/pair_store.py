@@ -118,7 +118,7 @@ class PairStore:
         self.settings: dict[str, Any] = head["settings"]
         self.pairs: int = min(head["pairs"], limit or head["pairs"])
         self.shared_tokenizer: bool = len(self._stored) == 1
-        self.is_checked = False  # by `check`
+        self.is_checked: bool = False  # by `check`
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -141,7 +141,7 @@ class PairStore:
                 f" {self.digest} was recorded; {_REMAKE}"
             )
         self.check_rows()
-        self.is_checked: bool = True
+        self.is_checked = True
 
     def check_rows(self) -> None:
         """Refuse sentences outside the ids, ids outside the vocabulary, and labels not finite."""

@@ -69,9 +69,10 @@ class Encoder:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
         model_files.check_dimension(truncate_dim)
         if isinstance(model, AveragingModel):
-            self.model = replace(model, table=model.table.truncated(truncate_dim))
+            table = model.table.truncated(truncate_dim)
+            self.model: AveragingModel = replace(model, table=table)
         else:
-            self.model: AveragingModel = _read(find(model), truncate_dim)
+            self.model = _read(find(model), truncate_dim)
         self.num_threads: int = num_threads or usable_threads()
         settings = self.model.settings
         # name -> text to put before each text

@@ -51,7 +51,7 @@ class Vocabulary:
         return int(self.rows[self.tokenizer.unknown_id])
 
     @cached_property
-    def narrow_rows(self) -> NDArray[np.int32]:
+    def narrow_rows(self) -> NDArray[Any]:
         """The rows as numbers that compiled means read."""
         return self.rows.astype(np.int32)
 
