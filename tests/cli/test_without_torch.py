@@ -125,8 +125,8 @@ def test_what_is_missing_is_installed_without_torch_if_that_is_enough(
 def test_what_torch_leaves_missing_is_installed_with_the_package():
     advice = missing_from_light(ImportError("no module", name="datasets"))
     assert advice == (
-        "datasets is not installed (the light installation leaves it out); in a clone, run: pip"
-        " install -e ."
+        "datasets is not installed (the light installation leaves it out); run: pip install"
+        " st_paragram"
     )
 
 

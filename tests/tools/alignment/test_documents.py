@@ -189,7 +189,7 @@ def test_lines_are_split_into_sentences(tmp_path, monkeypatch, capsys):
     assert "--split needs the languages of both sides" in capsys.readouterr().err
     german = ["german" if word == "en" else word for word in command]
     assert main([*german, "--output", str(tmp_path / "german.tsv")]) == 1
-    assert "unknown language 'german'; --split needs codes such as" in capsys.readouterr().err
+    assert "unknown language code 'german'; did you mean de?" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "sentencex", None)
     capsys.readouterr()
     assert main([*command, "--output", str(tmp_path / "new.tsv")]) == 1
