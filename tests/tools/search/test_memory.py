@@ -23,13 +23,18 @@ def indexes(tmp_path):
     return plain, kept
 
 
-def check_equal(plain, kept):
+def results(index):
+    """Hits of searches with conditions, one query or several, and few hits or all."""
+    found = [index.search("train", threshold=0.6)]
     for where in (None, "number < 3", "number >= 3", "number < 0"):
         for queries in (QUERIES, QUERIES[:1]):
             for k in (1, 7, 1000):
-                hits = kept.search(queries, k, where=where)
-                assert hits == plain.search(queries, k, where=where)
-    assert kept.search("train", threshold=0.6) == plain.search("train", threshold=0.6)
+                found.append(index.search(queries, k, where=where))
+    return found
+
+
+def check_equal(plain, kept):
+    assert results(kept) == results(plain)
 
 
 def test_vectors_in_memory_give_the_same_hits_after_all_changes(indexes):
@@ -51,30 +56,37 @@ def test_vectors_in_memory_give_the_same_hits_after_all_changes(indexes):
     check_equal(plain, kept)
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        {"_MANY": 1},  # products with all vectors
-        {"_MOST_ROWS": 2, "_BLOCK": 5},
-        {"_SPARE": 0},  # further sentences may be as near
-        {"_PART": 1},
-        {"_PART": 1000},
-        {"_PART": 1000, "_MANY": 1},
-    ],
-)
-def test_all_ways_to_search_in_memory_give_the_same_hits(indexes, monkeypatch, numbers):
+# Each makes searches in memory take another way.
+WAYS = [
+    {"_MANY": 1},  # products with all vectors
+    {"_MOST_ROWS": 2, "_BLOCK": 5},
+    {"_SPARE": 0},  # further sentences may be as near
+    {"_PART": 1},
+    {"_PART": 1000},
+    {"_PART": 1000, "_MANY": 1},
+]
+
+
+def test_all_ways_to_search_in_memory_give_the_same_hits(indexes, monkeypatch):
     plain, kept = indexes
     monkeypatch.setattr(memory, "_SHARD", 24)
-    for name, number in numbers.items():
-        monkeypatch.setattr(memory, name, number)
+
+    def check_all_ways():
+        expected = results(plain)
+        for numbers in WAYS:
+            with monkeypatch.context() as patch:
+                for name, number in numbers.items():
+                    patch.setattr(memory, name, number)
+                assert results(kept) == expected, numbers
+
     plain.add([f"{text} again" for text in TEXTS], {"number": 2})
-    check_equal(plain, kept)
+    check_all_ways()
     plain.delete("number between 5 and 9")
-    check_equal(plain, kept)
+    check_all_ways()
     snapshot = kept._memory._snapshot
     assert len(snapshot.vectors.shards) == 6
     plain.add(["a bridge", "green rivers"], {"number": 1})
-    check_equal(plain, kept)
+    check_all_ways()
     assert kept._memory._snapshot.vectors.indexes[0] is snapshot.vectors.indexes[0]
 
 
