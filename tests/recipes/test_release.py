@@ -42,6 +42,7 @@ DESCRIPTION = {
             "languages": ["es"],
             "open_only": True,
             "begin_with": "small",
+            "rules": True,
             "settings": {**SETTINGS, "learning_rate": 1e-9},
         },
     },
