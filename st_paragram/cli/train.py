@@ -93,7 +93,8 @@ def add_bitext_options(parser: argparse.ArgumentParser) -> None:
     )
     settings = _add_settings(parser, "psp")
     about = (
-        "train a model for each point of the paper's grid of dropout and M, and keep the best model"
+        "train a model for each point of the paper's grid of dropout and M, and keep the best"
+        " model; a given --dropout or --megabatch-size is kept"
     )
     settings.add_argument("--tune", action="store_true", help=about)
 

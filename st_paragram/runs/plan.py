@@ -110,7 +110,7 @@ def plan(run: TrainingRun, is_tuned: bool = False) -> str:
     outputs = [_model(run)]
     if is_tuned:
         outputs.append(_grid(run))
-        options.append(_values())
+        options.append(_values(run))
     else:
         outputs.append(_checkpoints(run))
     languages = ", ".join(codes_of_sides(run.languages))
@@ -152,9 +152,9 @@ def _grid(run: TrainingRun) -> str:
     return f"{line}; it exists with {counted(finished, 'model')}, so the run needs --resume"
 
 
-def _values() -> str:
+def _values(run: TrainingRun) -> str:
     """Describe the values of a search."""
-    dropout = ", ".join(map(str, tune.TUNED_DROPOUT))
-    sizes = ", ".join(map(str, tune.TUNED_MEGABATCH_SIZE))
-    runs = len(tune.TUNED_DROPOUT) * len(tune.TUNED_MEGABATCH_SIZE)
-    return f"{runs} runs: dropout {dropout} x megabatch_size {sizes}"
+    dropouts, sizes = tune.values(run)
+    dropout = ", ".join(map(str, dropouts))
+    size = ", ".join(map(str, sizes))
+    return f"{len(dropouts) * len(sizes)} runs: dropout {dropout} x megabatch_size {size}"

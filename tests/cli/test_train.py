@@ -284,6 +284,35 @@ def test_the_plan_of_a_grid_has_its_runs(folder, capsys):
     assert "dropout-0.1-m-60/training.json: not the record of a training run" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "runs"),
+    [
+        ("--dropout 0.2", "3 runs: dropout 0.2 x megabatch_size 60, 100, 140"),
+        ("--megabatch-size 7", "3 runs: dropout 0.0, 0.1, 0.3 x megabatch_size 7"),
+        ("--config own.yaml", "3 runs: dropout 0.2 x megabatch_size 60, 100, 140"),
+        ("--config small --margin 0.5", "9 runs: dropout 0.0, 0.1, 0.3 x megabatch_size 60, 100"),
+    ],
+)
+def test_a_search_keeps_what_is_given(folder, capsys, options, runs):
+    Path("own.yaml").write_text("dim: 8\ndropout: 0.2\n")
+    command = ["train", "--lang", "es", "--data", "built-in", "--tune", "--plan"]
+    assert main([*command, *options.split()]) == 0
+    assert runs in capsys.readouterr().out.splitlines()[-1]
+    if "9 runs" not in runs:
+        assert main([*command, *options.split(), "--dropout", "0.1", "--megabatch-size", "9"]) == 1
+        assert "dropout and megabatch_size are given, so nothing is" in capsys.readouterr().err
+
+
+def test_a_search_is_not_resumed_with_other_values(folder, capsys):
+    make_own_folder(Path("p-sp-es.grid"))
+    Path("p-sp-es.grid/dropout-0.1-m-60.checkpoints").mkdir()
+    command = ["train", "--lang", "es", "--data", "built-in", "--tune", "--resume", "--plan"]
+    assert main(command) == 0
+    assert main([*command, "--dropout", "0.2"]) == 1
+    message = "dropout-0.1-m-60.checkpoints: other settings; resume with the same, or remove"
+    assert message in capsys.readouterr().err
+
+
 def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
     model = Path("p-sp-es")
     model.mkdir()
@@ -439,8 +468,7 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(
     from st_paragram.runs import tune
 
     monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0, 0.3))
-    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (2,))
-    command = [*BITEXT, "--tune"]
+    command = [*BITEXT, "--megabatch-size", "2", "--tune"]
     step, made = MegaBatchTrainer.make_step, []
 
     def interrupted(trainer, number):
