@@ -6,7 +6,7 @@ import os
 import tempfile
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
 from pydantic_core import PydanticUseDefault
@@ -115,7 +115,7 @@ class Body(BaseModel):
     """The body of a request."""
 
     # unknown fields are ignored: clients send some
-    model_config = ConfigDict(strict=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, protected_namespaces=())
     model: str | None = None
 
 
@@ -152,7 +152,7 @@ class Embed(Options):
 class Compared(BaseModel):
     """A text, and the texts that it is compared with."""
 
-    model_config = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
     source_sentence: str
     sentences: Texts
 
