@@ -12,6 +12,7 @@ from st_paragram.cli.options import (
     add_language_options,
     add_no_checks,
     add_task_options,
+    check_tasks,
     languages_from,
     name_of_languages,
     task_folders,
@@ -182,7 +183,9 @@ def muse_run(arguments: argparse.Namespace) -> TrainingRun:
     configured = read_yaml(MUSE.config_path(arguments.config or MUSE.default_config))
     architecture = configured.get("architecture", "cnn")  # checked later
     architecture = getattr(arguments, "architecture", architecture)
-    tasks = MuseData(task_folders(arguments), tuple(arguments.langs))
+    folders = task_folders(arguments)
+    check_tasks(given(arguments, MUSE.settings), folders)
+    tasks = MuseData(folders, tuple(arguments.langs))
     return _training_run(
         arguments, "muse", ("en", languages), output=f"muse-{architecture}", more=tasks
     )
