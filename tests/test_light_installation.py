@@ -22,6 +22,7 @@ SOURCES = (
     "pyproject.toml",
     "PACKAGE.md",
     "LICENSE",
+    "LICENSE-MODELS",
     "requirements-light.txt",
 )
 

@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     sources = sources_from(arguments, settings.languages)
     if arguments.no_download and not sources:
         raise SettingsError("no text: --no-download needs --text or --moses")
+    if arguments.no_download and (arguments.corpus or arguments.mirror):
+        raise SettingsError("--corpus and --mirror do not apply to --no-download; leave them out")
     if not arguments.no_download:
         from st_paragram.tools.corpora.download import download
 

@@ -50,6 +50,8 @@ below the threshold are never removed. Two lines exactly at the threshold are co
 probability of 99%.
 """
 
+_OF_METHODS = {"exact": ["normalize"], "minhash": ["threshold", "unit", "ngram", "bands"]}
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -98,6 +100,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(
             "--sides is for parallel text; give --pairs or --moses, or leave it out"
         )
+    for method, names in _OF_METHODS.items():
+        for name in names:
+            if name in values and method not in arguments.method:
+                raise SettingsError(f"{name} has no effect without --method {method}; leave it out")
     settings = DeduplicationSettings(methods=tuple(arguments.method), **values)
     for text in paths:
         check_input(text)

@@ -64,6 +64,15 @@ transfer needs "st_paragram[probing]", and the row BM25 of answer-retrieval need
 "st_paragram[retrieval]".
 """
 
+_RETRIEVAL = {"semantic-retrieval", "answer-retrieval"}
+#: Options, and the benchmarks to which they apply.
+_BENCHMARKS_OF = {
+    "languages": {*PARALLEL_SETS, *_RETRIEVAL, "bucc", "nli", "mteb"},
+    "sets": {"sts"},
+    "train_gold": {"bucc"},
+    "limit": _RETRIEVAL,
+}
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -175,6 +184,10 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.evaluation.scores import Score, write_scores
 
     benchmarks = _benchmarks(arguments)
+    for option, users in _BENCHMARKS_OF.items():
+        if getattr(arguments, option) and not users & {*benchmarks}:
+            name = option.replace("_", "-")
+            raise SettingsError(f"--{name} applies only to {listed(sorted(users))}; leave it out")
     for name in arguments.models:
         find(name)
     retrieval: tuple[Path, ...] = ()

@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     texts = [_language_and_file(text) for text in arguments.text]
     if texts and not arguments.names:
         raise SettingsError("--text needs a model; name it before --text")
+    if arguments.check and not arguments.names:
+        raise SettingsError("nothing to check; name a model, pair store, index or embeddings")
     descriptions = []
     for name in arguments.names:
         descriptions.append(_describe(name, arguments.check, texts))

@@ -205,6 +205,18 @@ def task_folders(arguments: argparse.Namespace) -> dict[str, Path]:
     return {task: folder for task, folder in folders.items() if folder}
 
 
+def check_tasks(settings: Mapping[str, Any], folders: Mapping[str, Path]) -> None:
+    """Refuse given settings of a task without a folder of its texts."""
+    from st_paragram.families.muse.settings import COLUMNS
+
+    for name, value in settings.items():
+        task = name.partition("_")[0]
+        if value and task in COLUMNS and task not in folders:
+            raise SettingsError(
+                f"{name} has no effect without texts of the task {task}; leave {name} out"
+            )
+
+
 def check_input(path: str) -> None:
     """Refuse a missing text before any work is done."""
     if path == STDIN:

@@ -63,6 +63,8 @@ precision and recall). The sample must be drawn at random from the file. Recall 
 sample's good pairs that are kept.
 """
 
+_PRECISION = 0.95
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -92,8 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     threshold.add_argument(
         "--precision",
         type=float,
-        default=0.95,
-        help="share of good pairs that a threshold must reach (default: %(default)s)",
+        help=f"share of good pairs that a threshold must reach (default: {_PRECISION})",
     )
 
 
@@ -164,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
         f" side{unknown}"
     )
     if labels is not None and scores is not None:
-        precision = arguments.precision
+        precision = arguments.precision or _PRECISION
         thresholds = suggest(np.round(sample_scores, 6), labels, precision, np.frombuffer(scores))
         print(table(thresholds), file=sys.stderr if output is None else sys.stdout)
     return 0
@@ -182,8 +183,14 @@ def _source(arguments: argparse.Namespace) -> tuple[TextSource, tuple[str, str] 
 
 def _settings(arguments: argparse.Namespace) -> MarginSettings:
     """Return the settings; without a background, the margin is ABSOLUTE."""
-    if not 0 < arguments.precision <= 1:
-        raise SettingsError(f"precision is {arguments.precision}; it must be above 0 and at most 1")
+    precision = arguments.precision
+    if precision is not None:
+        if not 0 < precision <= 1:
+            raise SettingsError(f"precision is {precision}; it must be above 0 and at most 1")
+        if not arguments.labels:
+            raise SettingsError(
+                "--precision needs a labeled sample; give --labels, or leave it out"
+            )
     source = arguments.background_source is not None
     target = arguments.background_target is not None
     if source != target or (source and arguments.background):
@@ -193,10 +200,11 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     values = given(arguments, MarginSettings)
     if not (source or arguments.background):
         settings = MarginSettings(**{"margin": Margin.ABSOLUTE, **values})
+        needing = [name for name in values if name != "margin"]
         if settings.margin is not Margin.ABSOLUTE:
-            raise SettingsError(
-                f"--margin {settings.margin.value} needs a background; give --background self"
-            )
+            needing.append(f"margin {settings.margin.value}")
+        for option in needing:
+            raise SettingsError(f"--{option} needs a background; give --background self")
         return settings
     settings = MarginSettings(**values)
     if settings.margin is Margin.ABSOLUTE:

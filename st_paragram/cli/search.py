@@ -121,6 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
     index: Any
     if source.is_file() or (is_pipe(source) and not source.is_dir()):
         check_plain(arguments.source)
+        if arguments.show_metadata:
+            options["show-metadata"] = True
         for name in options:
             raise SettingsError(f"--{name} needs an index, but {source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))

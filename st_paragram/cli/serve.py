@@ -10,7 +10,7 @@ from pathlib import Path
 from st_paragram.cli.options import MODEL
 from st_paragram.core.extras import require
 from st_paragram.core.model_directory.find import SHIPPED
-from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.settings import add_setting_options, check_used, given
 from st_paragram.errors import SettingsError, one_line, short
 
 DESCRIPTION = (
@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
                 " '*'"
             )
     key = _key(arguments.api_key_file)
-    job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
+    values = given(arguments, Job)
+    job = Job(model=arguments.model, origins=origins, key=key, **values)
+    check_used(job, values)
     for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
         require(package, "serve", "the server")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.cli.options import add_no_checks
-from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.settings import add_setting_options, check_used, given
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -72,7 +72,14 @@ def settings_from(
     """Return the settings that the options describe."""
     from st_paragram.tools.preparation.settings import PrepareSettings
 
-    return PrepareSettings(languages, cleaning, **given(arguments, PrepareSettings))
+    values = given(arguments, PrepareSettings)
+    settings = PrepareSettings(languages, cleaning, **values)
+    check_used(settings, values)
+    if arguments.vocab:
+        for name in _OF_THE_VOCABULARY:
+            if name in values:
+                raise SettingsError(f"{name} has no effect with --vocab; leave {name} out")
+    return settings
 
 
 def vocabulary_from(

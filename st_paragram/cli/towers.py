@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.options import MODEL, add_task_options, task_folders
+from st_paragram.cli.options import MODEL, add_task_options, check_tasks, task_folders
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.settings import TowersSettings
@@ -44,10 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train and save; return the exit status."""
-    settings = TowersSettings(**given(arguments, TowersSettings))
+    values = given(arguments, TowersSettings)
+    settings = TowersSettings(**values)
     folders = task_folders(arguments)
     if not folders:
         raise SettingsError("nothing to train on; give --qa, --responses or --nli")
+    check_tasks(values, folders)
     from st_paragram.families.muse.towers_training import make_towers
 
     curves = make_towers(

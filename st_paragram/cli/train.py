@@ -12,6 +12,7 @@ from st_paragram.cli.options import (
     add_language_options,
     add_no_checks,
     add_task_options,
+    check_tasks,
     languages_from,
     name_of_languages,
     task_folders,
@@ -93,7 +94,8 @@ def add_bitext_options(parser: argparse.ArgumentParser) -> None:
     )
     settings = _add_settings(parser, "psp")
     about = (
-        "train a model for each point of the paper's grid of dropout and M, and keep the best model"
+        "train a model for each point of the paper's grid of dropout and M, and keep the best"
+        " model; a given --dropout or --megabatch-size is kept"
     )
     settings.add_argument("--tune", action="store_true", help=about)
 
@@ -181,7 +183,9 @@ def muse_run(arguments: argparse.Namespace) -> TrainingRun:
     configured = read_yaml(MUSE.config_path(arguments.config or MUSE.default_config))
     architecture = configured.get("architecture", "cnn")  # checked later
     architecture = getattr(arguments, "architecture", architecture)
-    tasks = MuseData(task_folders(arguments), tuple(arguments.langs))
+    folders = task_folders(arguments)
+    check_tasks(given(arguments, MUSE.settings), folders)
+    tasks = MuseData(folders, tuple(arguments.langs))
     return _training_run(
         arguments, "muse", ("en", languages), output=f"muse-{architecture}", more=tasks
     )

@@ -49,6 +49,7 @@ def setting(
     option: str | None = None,
     option_help: str | None = None,
     metavar: str | None = None,
+    unused_with: tuple[object, ...] = (),
     **limits: float,
 ) -> Any:
     """Define a field of a class of settings.
@@ -61,10 +62,12 @@ def setting(
             called `--no-NAME`.
         option_help: Description of the option, if it differs from `help`.
         metavar: Placeholder of the value in the command-line help.
+        unused_with: Name of another setting, and its values with which this setting has no effect.
         **limits: `ge`, `gt`, `le` and `lt`, as for `pydantic.Field`.
     """
-    texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
-    return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)  # type: ignore[call-overload]
+    extra: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
+    extra["unused_with"] = unused_with
+    return pydantic.Field(default, description=help, json_schema_extra=extra, **limits)  # type: ignore[call-overload]
 
 
 @dataclass_transform(frozen_default=True)
@@ -184,6 +187,19 @@ def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
     """Return the settings that were given on the command line, by name."""
     values = vars(arguments)
     return {name: values[name] for name in described_fields(cls) if name in values}
+
+
+def check_used(settings: Any, given: Collection[str]) -> None:
+    """Refuse given settings that have no effect because of the value of another setting."""
+    for name, field in described_fields(settings).items():
+        extra: Any = field.json_schema_extra
+        if name not in given or not extra["unused_with"]:
+            continue
+        other, *values = extra["unused_with"]
+        value = getattr(settings, other)
+        if value in values:
+            choice = f"with {other} {value}" if value else f"without {other}"
+            raise SettingsError(f"{name} has no effect {choice}; leave {name} out")
 
 
 def fields_of(cls: Any) -> dict[str, FieldInfo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from importlib.util import find_spec
+from itertools import islice
 
 from st_paragram.core.folders import scratch_folder
 from st_paragram.core.formatting import counted
@@ -14,6 +15,7 @@ from st_paragram.core.model_directory.configuration import (
     read_configuration,
 )
 from st_paragram.core.model_directory.find import find
+from st_paragram.core.text.parallel import read_pairs
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
 from st_paragram.runs import tune
@@ -24,6 +26,8 @@ from st_paragram.runs.run import (
     training_data,
     warn_of_few_pairs,
 )
+
+_ROWS = 1_000_000  # rows of a text to check, about a second
 
 
 def check_inputs(run: TrainingRun) -> None:
@@ -43,6 +47,9 @@ def check_inputs(run: TrainingRun) -> None:
         return
     if run.development or run.translations:
         development_data(run)
+    for text in run.source.texts:
+        for _ in islice(read_pairs(text, drop_invalid=run.drop_invalid), _ROWS):
+            pass
     _check_network(run.settings.init, run.settings.dim)
 
 
@@ -95,6 +102,11 @@ def check_outputs(run: TrainingRun, is_tuned: bool = False) -> None:
 def plan(run: TrainingRun, is_tuned: bool = False) -> str:
     """Format the plan of the run, or of its grid search: inputs, outputs and settings."""
     inputs = [str(run.source)]
+    if run.source.texts:
+        rows = f"checked: the first {_ROWS:,} rows of a text"
+        inputs.append(f"{rows}, not how many pairs the filters leave")
+    for task, folder in getattr(run.more, "tasks", {}).items():
+        inputs.append(f"{folder}: texts of the task {task}, of which only first rows are checked")
     for path in (run.development, run.translations):
         if path:
             inputs.append(f"{path}: development data")
@@ -110,7 +122,7 @@ def plan(run: TrainingRun, is_tuned: bool = False) -> str:
     outputs = [_model(run)]
     if is_tuned:
         outputs.append(_grid(run))
-        options.append(_values())
+        options.append(_values(run))
     else:
         outputs.append(_checkpoints(run))
     languages = ", ".join(codes_of_sides(run.languages))
@@ -152,9 +164,9 @@ def _grid(run: TrainingRun) -> str:
     return f"{line}; it exists with {counted(finished, 'model')}, so the run needs --resume"
 
 
-def _values() -> str:
+def _values(run: TrainingRun) -> str:
     """Describe the values of a search."""
-    dropout = ", ".join(map(str, tune.TUNED_DROPOUT))
-    sizes = ", ".join(map(str, tune.TUNED_MEGABATCH_SIZE))
-    runs = len(tune.TUNED_DROPOUT) * len(tune.TUNED_MEGABATCH_SIZE)
-    return f"{runs} runs: dropout {dropout} x megabatch_size {sizes}"
+    dropouts, sizes = tune.values(run)
+    dropout = ", ".join(map(str, dropouts))
+    size = ", ".join(map(str, sizes))
+    return f"{len(dropouts) * len(sizes)} runs: dropout {dropout} x megabatch_size {size}"

@@ -33,6 +33,7 @@ from st_paragram.core.model_directory.record import (
 )
 from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
+from st_paragram.core.settings import check_used
 from st_paragram.errors import SettingsError, TextError, refused
 from st_paragram.learning.family import Family
 from st_paragram.learning.training.checkpoints import (
@@ -236,14 +237,20 @@ class TrainingRun:
                 raise TextError(f"{path}: no such file; check the path")
         self.kind.check_languages(self.languages)
         self.kind.check_data(self.more, self.settings)
+        check_used(self.settings, self.overrides)
         if self.checks and self.source.texts:
             from st_paragram.tools.suspicions import warn_of_suspicions
 
             warn_of_suspicions(self.source.texts)
         if self.settings.init:
             self._check_initial_model()
-        if not self.source.store or self.vocab_size is not None:
+        if not self.source.store:
             _ = self.preparation
+        elif self.vocab_size is not None:
+            raise SettingsError(
+                f"vocab_size is {self.vocab_size}, but {self.source.store} has a vocabulary; leave"
+                " vocab_size out"
+            )
 
     def _check_initial_model(self) -> None:
         """Refuse a missing model to start from, and an averaging model of another dimension."""

@@ -88,7 +88,7 @@ class TrainingData:
         if self.built_in:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
-                size = min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES)
+                size = settings.vocab_size or _BUILT_IN_PIECES
                 settings = replace(settings, vocab_size=size)
         return prepare_cached(texts, settings, writable_cache(_STORES), vocabulary, workers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -17,6 +18,7 @@ from st_paragram.core.folders import (
 from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
+from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import (
     check_folder,
@@ -37,7 +39,7 @@ TUNED_MEGABATCH_SIZE = (60, 100, 140)
 
 def tune(run: TrainingRun) -> TrainingRecord:
     """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on
-    development pairs.
+    development pairs. If one of the two settings is given, only the other varies.
 
     Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed
     at the end. Resuming keeps finished points and continues the interrupted point.
@@ -71,11 +73,32 @@ def grid_folder(run: TrainingRun) -> Path:
     return run.output.with_name(f"{run.output.name}.grid")
 
 
+def values(run: TrainingRun) -> tuple[Sequence[float], Sequence[int]]:
+    """Return the values of dropout and of M. A value that is given, as an option or in the user's
+    file of settings, is the only one.
+    """
+    given = {*run.overrides}
+    if run.chosen_config not in run.kind.configs:
+        given |= {*read_yaml(run.chosen_config)}
+    if given >= {"dropout", "megabatch_size"}:
+        raise SettingsError(
+            "dropout and megabatch_size are given, so nothing is left to tune; leave one of them"
+            " out, or train without --tune"
+        )
+    dropouts: Sequence[float] = TUNED_DROPOUT
+    if "dropout" in given:
+        dropouts = (run.settings.dropout,)
+    sizes: Sequence[int] = TUNED_MEGABATCH_SIZE
+    if "megabatch_size" in given:
+        sizes = (run.settings.megabatch_size,)
+    return dropouts, sizes
+
+
 def points(run: TrainingRun) -> list[tuple[float, int, Path]]:
     """Return dropout, M and output folder of each run of a search."""
     folder = grid_folder(run)
     grid = []
-    for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
+    for dropout, size in product(*values(run)):
         grid.append((dropout, size, folder / f"dropout-{dropout}-m-{size}"))
     return grid
 
@@ -93,8 +116,12 @@ def check_outputs(run: TrainingRun) -> None:
     if run.resume and not has_begun:
         raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
     check_own_folder(grid)
+    started = {path.name.removesuffix(".checkpoints"): path for path in grid.glob("dropout-*")}
     for dropout, size, folder in points(run):
         _check_point(_point(run, dropout, size, folder))
+        started.pop(folder.name, None)
+    for folder in started.values():
+        raise _other_settings(folder)
 
 
 def _point(run: TrainingRun, dropout: float, size: int, folder: Path) -> TrainingRun:
@@ -111,9 +138,13 @@ def _check_point(point: TrainingRun) -> None:
     if record is None and checkpoints:
         check_settings(checkpoints[-1], settings)
     elif record is not None and record.settings != {"family": point.family, **settings}:
-        raise SettingsError(
-            f"{point.output}: other settings; resume with the same, or remove {point.output.parent}"
-        )
+        raise _other_settings(point.output)
+
+
+def _other_settings(folder: Path) -> SettingsError:
+    return SettingsError(
+        f"{folder}: other settings; resume with the same, or remove {folder.parent}"
+    )
 
 
 def _correlation(record: TrainingRecord) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -284,6 +285,35 @@ def test_the_plan_of_a_grid_has_its_runs(folder, capsys):
     assert "dropout-0.1-m-60/training.json: not the record of a training run" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "runs"),
+    [
+        ("--dropout 0.2", "3 runs: dropout 0.2 x megabatch_size 60, 100, 140"),
+        ("--megabatch-size 7", "3 runs: dropout 0.0, 0.1, 0.3 x megabatch_size 7"),
+        ("--config own.yaml", "3 runs: dropout 0.2 x megabatch_size 60, 100, 140"),
+        ("--config small --margin 0.5", "9 runs: dropout 0.0, 0.1, 0.3 x megabatch_size 60, 100"),
+    ],
+)
+def test_a_search_keeps_what_is_given(folder, capsys, options, runs):
+    Path("own.yaml").write_text("dim: 8\ndropout: 0.2\n")
+    command = ["train", "--lang", "es", "--data", "built-in", "--tune", "--plan"]
+    assert main([*command, *options.split()]) == 0
+    assert runs in capsys.readouterr().out.splitlines()[-1]
+    if "9 runs" not in runs:
+        assert main([*command, *options.split(), "--dropout", "0.1", "--megabatch-size", "9"]) == 1
+        assert "dropout and megabatch_size are given, so nothing is" in capsys.readouterr().err
+
+
+def test_a_search_is_not_resumed_with_other_values(folder, capsys):
+    make_own_folder(Path("p-sp-es.grid"))
+    Path("p-sp-es.grid/dropout-0.1-m-60.checkpoints").mkdir()
+    command = ["train", "--lang", "es", "--data", "built-in", "--tune", "--resume", "--plan"]
+    assert main(command) == 0
+    assert main([*command, "--dropout", "0.2"]) == 1
+    message = "dropout-0.1-m-60.checkpoints: other settings; resume with the same, or remove"
+    assert message in capsys.readouterr().err
+
+
 def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
     model = Path("p-sp-es")
     model.mkdir()
@@ -323,6 +353,8 @@ def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
         ("--data built-in --output .", ".: the folder cannot be created; choose another place"),
         ("--data built-in --output no/such/model", "no: no such folder; create it, or correct"),
         ("--data utf16.tsv --drop-invalid", "utf16.tsv: UTF-16 text; convert it: iconv -f UTF-16"),
+        ("--data later.tsv", "later.tsv: row 401 has 1 column, but 2 are expected: 'only one'"),
+        ("--data cut.tsv.gz", "cut.tsv.gz: cannot be read (Compressed file ended before"),
         ("--data one.txt --drop-invalid", "one.txt: no row is UTF-8 text in two columns"),
         ("--data built-in --init p-sp-mini --dim 8", "dim is 8, but p-sp-mini has 256 dimensions"),
         ("--data built-in --teacher one.txt", "one.txt: not a .npy file of teacher vectors; make"),
@@ -334,6 +366,9 @@ def test_a_plan_refuses_what_the_run_refuses(folder, store, capsys, options, mes
     Path("store.h5").symlink_to(store.path)
     Path("utf16.tsv").write_text("one two\tuno dos\n" * 9, encoding="utf-16")
     Path("one.txt").write_text("only one column\n" * 9, encoding="utf-8")
+    rows = "one two\tuno dos\n" * 400
+    Path("later.tsv").write_text(f"{rows}only one\n", encoding="utf-8")
+    Path("cut.tsv.gz").write_bytes(gzip.compress(rows.encode())[:-9])
     np.save("few.npy", np.zeros((2, 4), dtype=np.float32))
     command = ["train", "--lang", "xx" if "store" in options else "es", *options.split()]
     refusals = []
@@ -342,6 +377,18 @@ def test_a_plan_refuses_what_the_run_refuses(folder, store, capsys, options, mes
         refusals.append(capsys.readouterr().err.splitlines()[-1])
     assert message in refusals[0]
     assert refusals[0] == refusals[1]
+
+
+def test_a_plan_says_what_it_has_not_checked(folder, capsys):
+    Path("qa").mkdir()
+    Path("qa/en.tsv").write_text("who is it ?\tit is me .\n" * 9)
+    options = "muse --langs es --bitext pairs.tsv --qa qa --plan"
+    assert main(["train", *options.split()]) == 0
+    assert capsys.readouterr().out.splitlines()[1:4] == [
+        "reads  pairs.tsv: text, prepared once into a store of the cache",
+        "       checked: the first 1,000,000 rows of a text, not how many pairs the filters leave",
+        "       qa: texts of the task qa, of which only first rows are checked",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -439,8 +486,7 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(
     from st_paragram.runs import tune
 
     monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0, 0.3))
-    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (2,))
-    command = [*BITEXT, "--tune"]
+    command = [*BITEXT, "--megabatch-size", "2", "--tune"]
     step, made = MegaBatchTrainer.make_step, []
 
     def interrupted(trainer, number):

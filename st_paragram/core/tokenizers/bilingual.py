@@ -104,7 +104,7 @@ class BilingualTokenizer(Tokenizer):
         if Sharing(sharing) is Sharing.STRING:
             rows = _rows_by_string(first, second)
         self.content = content
-        self.options = {
+        self.options: dict[str, Any] = {
             "inner": dict(inner),
             "sharing": Sharing(sharing).value,
             "languages": list(languages),
@@ -120,7 +120,7 @@ class BilingualTokenizer(Tokenizer):
         """Set the language to encode."""
         self.language = language
         self._vocabulary = self._vocabularies[language]
-        self.unknown_id = self._vocabulary.unknown_row
+        self.unknown_id: int = self._vocabulary.unknown_row
 
     @classmethod
     def of(

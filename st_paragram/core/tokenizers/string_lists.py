@@ -28,7 +28,7 @@ class StringListTokenizer(Tokenizer):
         self.content = content
         self.options = options
         self.strings = strings
-        self.unknown_id = len(strings)
+        self.unknown_id: int = len(strings)
         self._ids = {string: place for place, string in enumerate(strings)}
 
     def __len__(self) -> int:

@@ -60,7 +60,7 @@ class WordTokenizer(StringListTokenizer):
         `language` selects the Moses rules. With `characters`, `CHARACTERS` are read as others.
         """
         self.lower_case = lower_case
-        self.splitter = Splitter(splitter)
+        self.splitter: Splitter = Splitter(splitter)
         self.characters = characters
         self._split = splitting(self.splitter, language)
         options: dict[str, object] = {

@@ -63,9 +63,9 @@ class GenerativeTrainer(StoreTrainer):
         self._held_out = kept[len(kept) - held_out :]
         trained = self._held_out[0] if held_out else len(store)
         budget = settings.batch_tokens or loss.objective.batch_tokens
-        self.batches = TokenBatches(self._lengths[:trained], budget, args.seed)
-        self.accumulate = settings.accumulate
-        self.anneal_updates = settings.anneal_updates
+        self.batches: TokenBatches = TokenBatches(self._lengths[:trained], budget, args.seed)
+        self.accumulate: int = settings.accumulate
+        self.anneal_updates: int = settings.anneal_updates
         self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
         self._means = torch.empty(0)
         self._warned = False

@@ -69,10 +69,10 @@ class TranslationElbo(nn.Module):
         self.generator = generator
         self.objective = OBJECTIVES[settings.objective]
         # if there are generators, translators always read means
-        self.sampled = self.objective.prior and settings.latent == "sample"
-        self.smoothing = settings.label_smoothing
-        self.candidates = settings.candidates
-        self.weight = self.objective.weight * settings.translation_weight
+        self.sampled: bool = self.objective.prior and settings.latent == "sample"
+        self.smoothing: float = settings.label_smoothing
+        self.candidates: int = settings.candidates
+        self.weight: float = self.objective.weight * settings.translation_weight
 
     def inferring_side(self, batch: int) -> Side:
         """Return the side that infers the pair's meaning, by batch number.

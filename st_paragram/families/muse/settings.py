@@ -55,6 +55,7 @@ class DualEncoderSettings:
         0.1,
         "initial weight of the network output relative to the mean; learned during training",
         gt=0,
+        unused_with=("keep_bag", False),
     )
     scale: float = setting(20.0, "factor for cosines in the softmax over a batch", gt=0)
     margin: float = setting(

@@ -226,7 +226,7 @@ class MegaBatchTrainer(StoreTrainer):
             eps=args.adam_epsilon,
             unknown_ids=self.embedding.tokenizer.unknown_ids,
         )
-        self.optimizer = self._compiled
+        self.optimizer: torch.optim.Optimizer = self._compiled
         return self._compiled
 
     def make_step(self, step: int) -> tuple[Tensor, int]:

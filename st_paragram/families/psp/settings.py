@@ -42,6 +42,7 @@ class TrainingSettings:
         "LSTM units per direction; embeddings of blstm and blstm-word have twice as many"
         " dimensions",
         ge=1,
+        unused_with=("encoder", *AVERAGING_EMBEDDINGS),
     )
     scramble: float = setting(
         0.0,
@@ -115,7 +116,10 @@ class TrainingSettings:
         metavar="FILE",
     )
     teacher_weight: float = setting(
-        1.0, "weight of the teacher loss, the mean of 1 - cosine with its vectors", gt=0
+        1.0,
+        "weight of the teacher loss, the mean of 1 - cosine with its vectors",
+        gt=0,
+        unused_with=("teacher", ""),
     )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(

@@ -7,7 +7,7 @@ from itertools import compress
 from pathlib import Path
 
 from datatrove.data import Document
-from datatrove.io import DataFolderLike, get_datafolder
+from datatrove.io import DataFolder, DataFolderLike, get_datafolder
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.batching import batched
 
@@ -65,7 +65,7 @@ class EmbedTexts(PipelineStep):
         super().__init__()
         find(model)
         self.model: str = str(model)
-        self.output = get_datafolder(output)
+        self.output: DataFolder = get_datafolder(output)
         self.key = key
         self.threads = threads
         self.only_known = only_known

@@ -64,10 +64,10 @@ class MiningStep(PipelineStep):
                 "candidates other than max, paraphrases and ids cannot be mined on many machines;"
                 " leave these options out"
             )
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self.settings = settings
-        self.own = Side(self.folder, side)
-        self.other = Side(self.folder, SIDES[1 - SIDES.index(side)])
+        self.own: Side = Side(self.folder, side)
+        self.other: Side = Side(self.folder, SIDES[1 - SIDES.index(side)])
 
 
 class Side:

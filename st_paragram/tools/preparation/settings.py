@@ -19,6 +19,7 @@ from st_paragram.tools.cleaning.config import Cleaning, only_length
 Tokens = Literal["sentencepiece", "word", "trigram"]
 VocabSample = Literal["even", "rows"]
 
+_OTHER_TOKENS = ("tokens", "word", "trigram")
 # Settings that are not recorded in stores when they have these values.
 _LATER = {
     "tokens": "sentencepiece",
@@ -91,6 +92,7 @@ class PrepareSettings:
         " with Chinese or Japanese, 0.99995 with more than two languages",
         ge=0.9,
         le=1,
+        unused_with=_OTHER_TOKENS,
     )
     sample_pairs: int = setting(
         300_000, "random pairs for vocabulary training; 4 KB of memory per pair", ge=1
@@ -101,12 +103,16 @@ class PrepareSettings:
         " first rows",
     )
     max_sentence_bytes: int = setting(
-        4192, "maximum bytes of a sentence for vocabulary training", ge=16
+        4192,
+        "maximum bytes of a sentence for vocabulary training",
+        ge=16,
+        unused_with=_OTHER_TOKENS,
     )
     vocab_threads: int = setting(
         8,
         "threads for vocabulary training; a different number gives slightly different tokens",
         ge=1,
+        unused_with=_OTHER_TOKENS,
     )
     max_pieces: int = setting(
         100,

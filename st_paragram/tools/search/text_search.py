@@ -85,7 +85,7 @@ class TextSearch:
         vectors, known = unit_embeddings(model, list(lines))
         self.model = model
         self.vectors = vectors[known]
-        self.unknown = int((~known).sum())
+        self.unknown: int = int((~known).sum())
         self.sentences: list[Hit] = []
         for (text, line), is_known in zip(lines.items(), known, strict=True):
             if is_known:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
 from pydantic_core import PydanticUseDefault
@@ -17,6 +17,7 @@ from st_paragram.errors import SettingsError
 #: OpenAI's vocabulary, whose token ids LangChain sends instead of texts.
 VOCABULARY = "cl100k_base"
 CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # its name in tiktoken's cache
+_NO_INDEX = ("index", None)
 
 
 @settings
@@ -43,15 +44,19 @@ class Job:
         "(default: the index's recall)",
         gt=0,
         le=1,
+        unused_with=_NO_INDEX,
     )
     index_memory: ByteSize = setting(
         "1GiB",
         "maximum memory, per process, for the vectors of exact searches; a larger index is read "
         "from disk by each search",
         metavar="SIZE",
+        unused_with=_NO_INDEX,
     )
     index_writable: bool = setting(
-        False, "let clients with the key add sentences to the index and delete them"
+        False,
+        "let clients with the key add sentences to the index and delete them",
+        unused_with=_NO_INDEX,
     )
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
@@ -60,7 +65,7 @@ class Job:
         False,
         "keep the beginning of longer texts, unless a request asks not to (default: refuse them)",
     )
-    max_hits: int = setting(100, "maximum sentences per search query", ge=1)
+    max_hits: int = setting(100, "maximum sentences per search query", ge=1, unused_with=_NO_INDEX)
 
     def __post_init__(self) -> None:
         """Refuse an index that anyone could change."""
@@ -115,7 +120,7 @@ class Body(BaseModel):
     """The body of a request."""
 
     # unknown fields are ignored: clients send some
-    model_config = ConfigDict(strict=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, protected_namespaces=())
     model: str | None = None
 
 
@@ -152,7 +157,7 @@ class Embed(Options):
 class Compared(BaseModel):
     """A text, and the texts that it is compared with."""
 
-    model_config = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
     source_sentence: str
     sentences: Texts
 
