@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# The processes of the tests share the cores: more threads in each only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # threads that wait leave the cores to the other processes
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -48,8 +51,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure():
-    """Imports leave little garbage, and looking for it takes a tenth of their time."""
+    """Imports leave little garbage, and looking for it takes a tenth of their time. What is
+    compiled is kept for the many processes that tests start.
+    """
     gc.disable()
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish():

@@ -52,6 +52,7 @@ from st_paragram.core.model_directory.configuration import (
 from st_paragram.core.quantization import check_even, to_int8
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.loading import KINDS, load_tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 
 if TYPE_CHECKING:
@@ -363,6 +364,15 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
     if tokenizer.kind == "word":
         return bool(tokenizer.options["splitter"] == "regex")
     return tokenizer.kind == "sentencepiece"
+
+
+def check_tokenizer(tokenizer: Tokenizer) -> None:
+    """Refuse a tokenizer that no model directory can hold."""
+    tokenizer_file(tokenizer.kind)
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        from st_paragram.core.tokenizers.stock import check_convertible
+
+        check_convertible(tokenizer)
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:

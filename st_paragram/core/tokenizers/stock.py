@@ -62,13 +62,7 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     no special tokens. Names of control, unknown and unused pieces start with a space, so that they
     cannot occur in a text.
     """
-    values = _settings_of(tokenizer.content)
-    for field, (convertible, problem) in _CONVERTIBLE.items():
-        if values.get(field, convertible[0]) not in convertible:
-            raise ModelDirectoryError(
-                f"the sentencepiece model {problem}, which cannot become a tokenizer.json; train a"
-                " unigram model with sentencepiece's defaults"
-            )
+    values = check_convertible(tokenizer)
     model = tokenizer.processor
     ids = list(range(len(tokenizer)))
     names = model.id_to_piece(ids)
@@ -105,6 +99,18 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     )
     stock.decoder = decoders.Metaspace(META_SYMBOL, prepend_scheme="always")
     return stock
+
+
+def check_convertible(tokenizer: SentencePieceTokenizer) -> dict[tuple[int, int], bytes]:
+    """Refuse a model that has no conversion; return its settings."""
+    values = _settings_of(tokenizer.content)
+    for field, (convertible, problem) in _CONVERTIBLE.items():
+        if values.get(field, convertible[0]) not in convertible:
+            raise ModelDirectoryError(
+                f"the sentencepiece model {problem}, which cannot become a tokenizer.json; train a"
+                " unigram model with sentencepiece's defaults"
+            )
+    return values
 
 
 def _settings_of(content: bytes) -> dict[tuple[int, int], bytes]:

@@ -82,7 +82,7 @@ def save(
 def check_savable(model: SentenceTransformer) -> None:
     """Refuse early, before hours of training, a pipeline that `save` would refuse."""
     if (embedding := averaging.averaging_embedding(model)) is not None:
-        model_files.stock_tokenizer(embedding.tokenizer)
+        model_files.check_tokenizer(embedding.tokenizer)
     pipeline_files.check(model)
 
 

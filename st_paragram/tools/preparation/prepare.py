@@ -40,7 +40,7 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.stock import convert_tokenizer
+from st_paragram.core.tokenizers.stock import check_convertible
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError, short
 from st_paragram.tools.preparation.buckets import columns_of, sources_of, texts_of
@@ -215,7 +215,7 @@ def _check_vocabulary(vocabulary: SentencePieceTokenizer, settings: PrepareSetti
             " a given model works only for joint sentencepiece tokens, leave it out"
         )
     # a model that cannot be converted should fail here, not after hours
-    convert_tokenizer(vocabulary)
+    check_convertible(vocabulary)
     actual = (vocabulary.lower_case, vocabulary.segmentation)
     wanted = (settings.lower_case, settings.segmentation)
     if actual != wanted:

@@ -308,7 +308,11 @@ def test_a_language_keeps_the_settings_of_the_encoder(folders, texts):
 WITHOUT_TOKEN = ["", " ", "\u200b", "\ufeff"]
 
 
-@pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base", "sentencepiece", "word", "trigram"])
+# p-sp-base is read like p-sp-mini
+BASE = pytest.param("p-sp-base", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", ["p-sp-mini", BASE, "sentencepiece", "word", "trigram"])
 def test_texts_without_a_token_have_zeros_in_every_library(folders, name, tmp_path):
     folder = folders[name, "float32"] if (name, "float32") in folders else find(name)
     light, full = Encoder(folder), st_paragram.load(folder, device="cpu")

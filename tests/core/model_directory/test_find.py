@@ -91,11 +91,17 @@ TEXTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def whole_encoders():
+    """The models whose tokens those of two languages have."""
+    return {name: Encoder(name) for name in (WHOLE, LARGE)}
+
+
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_model_of_two_languages_needs_no_folder(name, tmp_path, monkeypatch):
+def test_a_model_of_two_languages_needs_no_folder(name, whole_encoders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     encoder = Encoder(name)
-    whole = Encoder(whole_model(LANGUAGE_MODELS[name]))
+    whole = whole_encoders[whole_model(LANGUAGE_MODELS[name])]
     assert len(encoder.tokenizer) < len(whole.tokenizer) / 2
     texts = ["Where is the station?", TEXTS[name]]
     np.testing.assert_array_equal(encoder.encode(texts), whole.encode(texts))

@@ -10,7 +10,12 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.languages import LARGE_LANGUAGES, MODEL_LANGUAGES
-from st_paragram.core.model_directory.find import LARGE, SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.find import (
+    LARGE,
+    SHIPPED,
+    SHIPPED_MODELS,
+    shipped_folder,
+)
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read_yaml
 
@@ -36,9 +41,11 @@ OTHERS = [
 LARGEST = {"p-sp-mini": 8_000_000, "p-sp-base": 30_000_000, "p-sp-large": 60_000_000}
 
 
-#: The models for the test of readers; test_spelling.py has the tokens of p-sp-large.
+#: The models for the test of readers, which differ in size; test_characters.py has the tokens of
+#: p-sp-base, test_spelling.py those of p-sp-large.
 READERS = [
-    pytest.param(name, marks=pytest.mark.slow) if name == LARGE else name for name in SHIPPED_MODELS
+    name if name == SHIPPED else pytest.param(name, marks=pytest.mark.slow)
+    for name in SHIPPED_MODELS
 ]
 
 

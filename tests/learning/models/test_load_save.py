@@ -14,6 +14,7 @@ from st_paragram.core.embedding_table import TableType
 from st_paragram.core.model_directory.card import NO_LICENSE
 from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers import stock
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import load_save
@@ -83,6 +84,11 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
         with pytest.raises(ModelDirectoryError, match="not a unigram model"):
             refuse(model)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_vocabulary_is_checked_without_its_conversion(model, monkeypatch):
+    monkeypatch.setattr(stock, "convert_tokenizer", lambda tokenizer: pytest.fail("converted"))
+    load_save.check_savable(model)
 
 
 def _config(saved, **changes):
