@@ -39,7 +39,14 @@ from st_paragram.tools.bitext_mining.groups import Group, find_groups
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
-from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
+from st_paragram.tools.neighbors.inexact import (
+    Effort,
+    Index,
+    choose_index,
+    find_effort,
+    trained_index,
+    write_index,
+)
 from st_paragram.tools.neighbors.results import Neighbors, joined, united
 from st_paragram.tools.neighbors.sentences import (
     SentenceCounts,
@@ -279,14 +286,11 @@ def _search(
     source = vectors[0]
     target = vectors[-1]
     k = settings.neighbors
-    factory = choose_index(settings.index, len(source), len(target), dim=source.dim)
+    fewer, more = sorted([len(source), len(target)])
+    # lists for the smaller text: an index cannot have more lists than rows
+    factory = choose_index(settings.index, more, fewer, dim=source.dim)
     if factory is not None:
-        sides = list(zip(vectors, keys, strict=True))
-        forward, how_forward = _through_index(folder, factory, sides[0], sides[-1], settings)
-        if settings.paraphrase:
-            return forward, forward, (how_forward,)
-        backward, how_backward = _through_index(folder, factory, sides[1], sides[0], settings)
-        return forward, backward, (how_forward, how_backward)
+        return _through_indexes(folder, factory, vectors, keys, settings)
     place = folder / f"neighbors-{digest(keys, k)}"
     if settings.paraphrase:
         among = _search_within(place, source, k)
@@ -323,34 +327,54 @@ def _search_within(place: Path, rows: Rows, k: int) -> Neighbors:
     return united(parts(), len(rows), k).without_self(np.arange(len(rows)))
 
 
-def _through_index(
+def _through_indexes(
     folder: Path,
     factory: str,
-    queries: tuple[Rows, str],
-    corpus: tuple[Rows, str],
+    vectors: Sequence[Rows],
+    keys: Sequence[str],
     settings: MiningSettings,
-) -> tuple[Neighbors, Searched]:
-    """Return neighbors of one text's rows in another text, or among its other rows.
+) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
+    """Do the same as `_search` through an index of each text. All indexes have the same lists."""
+    key = digest(keys, factory, settings.memory, settings.seed)
+    place = folder / f"index-{key}"
 
-    Vectors come with digests.
-    """
-    query_rows, query_key = queries
-    rows, corpus_key = corpus
+    def train(path: Path) -> None:
+        write_index(trained_index(factory, vectors, settings.seed), path)
+
+    trained = make(place / "trained.faiss", train)
+    indexes = []
+    for number, rows in enumerate(vectors):
+        indexes.append(Index(factory, rows, place / f"text-{number}", settings, trained))
+    forward, how_forward = _through_index(folder, digest(key, "forward"), indexes, settings)
+    if settings.paraphrase:
+        return forward, forward, (how_forward,)
+    backward, how_backward = _through_index(
+        folder, digest(key, "backward"), indexes[::-1], settings
+    )
+    return forward, backward, (how_forward, how_backward)
+
+
+def _through_index(
+    folder: Path, key: str, indexes: Sequence[Index], settings: MiningSettings
+) -> tuple[Neighbors, Searched]:
+    """Return neighbors of the first index's rows in the last, or of one index's other rows."""
+    queries = indexes[0]
+    index = indexes[-1]
+    rows = queries.corpus
     within = settings.paraphrase
-    key = digest(corpus_key, factory, settings.memory, settings.seed)
-    index = Index(factory, rows, folder / f"index-{key}", settings)
-    effort = find_effort(query_rows, index, settings.neighbors, settings=settings, own=within)
-    k = min(settings.neighbors, len(rows) - within)
+    effort = find_effort(rows, index, settings.neighbors, settings=settings, own=within)
+    k = min(settings.neighbors, len(index.corpus) - within)
 
     def search(begin: int, end: int) -> list[Neighbors]:
-        neighbors = index.search(query_rows.rows(begin, end), k + within)
+        lists = None if queries.lists is None else queries.lists[begin:end]
+        neighbors = index.search(rows.rows(begin, end), k + within, lists)
         if within:
             neighbors = neighbors.without_self(np.arange(begin, end))
         return [neighbors]
 
-    place = folder / f"neighbors-{digest(query_key, key, settings.neighbors, effort.effort)}"
-    parts = [part for _, (part,) in _blocks(place, len(query_rows), search)]
-    return joined(parts), Searched(factory, len(index.parts), effort)
+    place = folder / f"neighbors-{digest(key, settings.neighbors, effort.effort)}"
+    parts = [part for _, (part,) in _blocks(place, len(rows), search)]
+    return joined(parts), Searched(index.factory, len(index.parts), effort)
 
 
 def _blocks(place: Path, count: int, search: _Search) -> Iterator[tuple[int, list[Neighbors]]]:

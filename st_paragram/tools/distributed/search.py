@@ -16,6 +16,7 @@ from st_paragram.tools.distributed.mining import MiningStep, Side, write_table
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.inexact import (
     Index,
+    Lists,
     choose_index,
     find_effort,
     open_index,
@@ -58,7 +59,7 @@ class TrainIndex(MiningStep):
         wanted = self.settings.index
         factory = choose_index(wanted, len(self.other), len(self.own), dim=sample.dim) or "Flat"
         logger.info(f"{self.own.name}: index {factory}")
-        index = trained_index(factory, sample, begin=0, end=len(sample), seed=self.settings.seed)
+        index = trained_index(factory, [sample], self.settings.seed)
         make(self.own.path("trained", 0, ".faiss"), partial(write_index, index))
 
 
@@ -109,7 +110,9 @@ class DividedIndex(Index):
         parts = ((0, exact(queries, rows, k)) for rows in self._side.vectors(self._side.files()))
         return united(parts, len(queries), k)
 
-    def candidates(self, queries: Vectors, count: int) -> NDArray[np.int64]:
+    def candidates(
+        self, queries: Vectors, count: int, lists: Lists | None = None
+    ) -> NDArray[np.int64]:
         """Find up to `count` sentences near each query, -1 for none, int64 (n, count)."""
         return united(self._candidates(queries, count), len(queries), count).indices
 

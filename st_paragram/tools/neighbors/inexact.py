@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -42,11 +42,14 @@ _TRAINING_ROWS_A_LIST = 40  # faiss asks for 39
 _ROWS_FOR_CODES = 256  # clusters of most codes, such as PQ16, of an index without lists
 _ADD_ROWS = 1 << 16
 _QUERIES = 1 << 10  # searched together
+_STORED_LISTS = 1 / 64  # share of the lists; visiting 4 to 32 of 2,048 usually finds enough
 _ROUNDS = 5  # of k-means; 10 find no more neighbors
 _SPARE = 28  # candidates in addition to k, since codes of a few bits order them only roughly
 _EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # the first with enough recall is used
 _SAMPLE = 1000  # queries
 _PLACE = re.compile(r"^Error in .*? at \S+:\d+: (?:Error: '.*?' failed: ?)?")
+
+Lists = NDArray[np.int32]
 
 
 def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str | None:
@@ -75,9 +78,20 @@ class Index:
         factory: The factory string of all indexes.
         corpus: The rows.
         parts: For each part, its first row and its index, memory-mapped if faiss can do that.
+        lists: Nearest lists of each row, nearest first, int32 (m, l), to search with these rows.
+            None if `trained` is not given, or is of another kind than that of `choose_index`.
     """
 
-    def __init__(self, factory: str, corpus: Rows, folder: Path, settings: SearchSettings) -> None:
+    lists: Lists | None = None
+
+    def __init__(
+        self,
+        factory: str,
+        corpus: Rows,
+        folder: Path,
+        settings: SearchSettings,
+        trained: Path | None = None,
+    ) -> None:
         """Build the indexes that are not in the folder.
 
         The name of the folder should depend on everything that affects the indexes.
@@ -87,9 +101,19 @@ class Index:
             corpus: m rows.
             folder: Folder for the files.
             settings: `memory` and `seed` are used.
+            trained: File of a trained index without rows, shared by texts that are searched in
+                each other. So the nearest lists of a row are found once, to store the row and to
+                search with it.
         """
         self.factory = factory
         self.corpus = corpus
+        self._trained = trained
+        if trained is not None:
+            index = open_index(trained)
+            # with residuals, a search would also need the nearness of the lists
+            if isinstance(index, _faiss().IndexIVFPQFastScan) and not index.by_residual:
+                path = make(folder / "lists", partial(self._find_lists, index))
+                self.lists = np.memmap(path, np.int32, "r").reshape(len(corpus), -1)
         max_rows = max(1, settings.memory // 2 // (2 * corpus.dim + 16))
         # equal sizes: a small last part would not fill its lists
         count = math.ceil(len(corpus) / max_rows)
@@ -99,18 +123,48 @@ class Index:
             path = make(folder / f"{begin:09d}.faiss", build)
             self.parts.append((begin, open_index(path)))
 
-    def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
-        """Train an index on a sample of rows, add all rows, and write it.
+    def _find_lists(self, index: Any, path: Path) -> None:
+        count = math.ceil(index.nlist * _STORED_LISTS)
+        with path.open("wb") as file:
+            for begin, end in blocks(len(self.corpus), _ADD_ROWS):
+                _, lists = index.quantizer.search(self.corpus.rows(begin, end), count)
+                lists.astype(np.int32).tofile(file)
 
-        Its ids are rows minus `begin`.
-        """
-        index = trained_index(self.factory, self.corpus, begin=begin, end=end, seed=seed)
+    def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
+        """Add rows to a trained index, and write it. Its ids are rows minus `begin`."""
+        if self._trained is None:
+            index = trained_index(self.factory, [self.corpus], seed)
+        else:
+            index = _faiss().read_index(str(self._trained))
         with refused_index(
             self.factory, f"cannot be built from {counted(end - begin, 'sentence')}"
         ):
-            for first, last in blocks(end - begin, _ADD_ROWS):
-                index.add(self.corpus.rows(begin + first, begin + last))
-        write_index(index, path)
+            if self.lists is None:
+                for first, last in blocks(end - begin, _ADD_ROWS):
+                    index.add(self.corpus.rows(begin + first, begin + last))
+                filled = index
+            else:
+                filled = self._filled(index, begin, self.lists[begin:end, 0])
+        write_index(filled, path)
+
+    def _filled(self, index: Any, begin: int, lists: Lists) -> Any:
+        """Return an empty index with the rows from `begin` on in given lists, (n,).
+
+        The result equals that of `add`, which would find the lists again. faiss can only add rows
+        to given lists of an index whose codes are not yet packed.
+        """
+        faiss = _faiss()
+        unpacked = faiss.IndexIVFPQ(
+            index.quantizer, index.d, index.nlist, index.pq.M, index.pq.nbits, index.metric_type
+        )
+        unpacked.pq = index.pq
+        unpacked.by_residual = False
+        unpacked.is_trained = True
+        for first, last in blocks(len(lists), _ADD_ROWS):
+            rows = self.corpus.rows(begin + first, begin + last)
+            numbers = lists[first:last].astype(np.int64)
+            unpacked.add_core(len(rows), faiss.swig_ptr(rows), None, faiss.swig_ptr(numbers))
+        return faiss.IndexIVFPQFastScan(unpacked, index.bbs)
 
     @property
     def most_effort(self) -> float:
@@ -134,36 +188,51 @@ class Index:
         """Compare queries, (n, D), with all rows."""
         return exact(queries, self.corpus, k)
 
-    def search(self, queries: Vectors, k: int) -> Neighbors:
-        """Find up to k neighbors of queries, float32 (n, D), unit vectors."""
-        rows = self.candidates(queries, k + _SPARE)
+    def search(self, queries: Vectors, k: int, lists: Lists | None = None) -> Neighbors:
+        """Find up to k neighbors of queries, float32 (n, D), unit vectors.
+
+        `lists` are `Index.lists` of the queries' own text, (n, l), if its index has them.
+        """
+        rows = self.candidates(queries, k + _SPARE, lists)
         return ranked(queries, self.corpus, rows, k=k)
 
-    def candidates(self, queries: Vectors, count: int) -> NDArray[np.int64]:
+    def candidates(
+        self, queries: Vectors, count: int, lists: Lists | None = None
+    ) -> NDArray[np.int64]:
         """Find up to `count` rows near each query in each part.
+
+        `lists` are the nearest lists of the queries, (n, l), if they are known.
 
         Returns:
             Rows in any order, -1 for none, int64 (n, c).
         """
+        if lists is not None and lists.shape[1] < self.effort:
+            lists = None
         parts = []
         for begin, index in self.parts:
             max_rows = min(count, index.ntotal)
             blocks_of_rows = []
             with refused_index(self.factory, "cannot be searched"):
                 for first, last in blocks(len(queries), _QUERIES):
-                    _, rows = index.search(queries[first:last], max_rows)
+                    block = queries[first:last]
+                    if lists is None:
+                        _, rows = index.search(block, max_rows)
+                    else:
+                        visited = lists[first:last, : self.effort].astype(np.int64)
+                        nearness = np.zeros(visited.shape, np.float32)  # not used
+                        _, rows = index.search_preassigned(block, max_rows, visited, nearness)
                     blocks_of_rows.append(rows)
             rows = np.concatenate(blocks_of_rows)
             parts.append(np.where(rows < 0, -1, rows + begin))
         return np.concatenate(parts, axis=1)
 
 
-def trained_index(factory: str, corpus: Rows, *, begin: int, end: int, seed: int) -> Any:
-    """Make an empty index, trained on a sample of the rows `begin` to `end` of a corpus."""
+def trained_index(factory: str, texts: Sequence[Rows], seed: int) -> Any:
+    """Make an empty index, trained on samples of the same size from each text."""
     faiss = _faiss()
-    rows = end - begin
+    rows = min(map(len, texts))
     with refused_index(factory, f"cannot be built from {counted(rows, 'sentence')}"):
-        index = faiss.index_factory(corpus.dim, factory, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.index_factory(texts[0].dim, factory, faiss.METRIC_INNER_PRODUCT)
         if index.is_trained:
             return index
         clusters = _ROWS_FOR_CODES
@@ -176,8 +245,12 @@ def trained_index(factory: str, corpus: Rows, *, begin: int, end: int, seed: int
                     f"index {factory!r} has {counted(clusters, 'list')}, but there are {rows:,}"
                     " sentences; give fewer lists, or Flat"
                 )
-        sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
-        index.train(corpus.take(np.sort(sample) + begin))
+        share = clusters * _TRAINING_ROWS_A_LIST // len(texts)
+        samples = []
+        for text in texts:
+            sample = np.random.default_rng(seed).permutation(len(text))[:share]
+            samples.append(text.take(np.sort(sample)))
+        index.train(np.concatenate(samples))
     return index
 
 

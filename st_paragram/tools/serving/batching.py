@@ -1,8 +1,8 @@
-"""Embedding of requests: short texts at once, other texts in batches.
+"""Embedding of requests in batches.
 
-Short texts are encoded in the event loop, which takes less time than passing them to a thread. One
-thread encodes the rest. No request waits for others: when the thread is free, it takes all waiting
-texts, up to a maximum number.
+No request waits for others: when nothing is being encoded, all waiting texts are encoded together,
+up to a maximum number. These are the texts of all requests that the event loop has just read. Few
+characters are encoded in the event loop, which takes less time than passing them to a thread.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import prometheus_client as prometheus
@@ -57,8 +58,8 @@ class _Request(NamedTuple):
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
-    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to
-    `batch_texts` texts are encoded together, and up to `max_waiting` texts may wait.
+    Requests of together up to `short` characters are encoded in the event loop, others in a thread.
+    Up to `batch_texts` texts are encoded together, and up to `max_waiting` texts may wait.
     """
 
     def __init__(
@@ -79,15 +80,11 @@ class Batcher:
 
     async def __call__(self, texts: list[str], way: Way = ("sentence", None)) -> Encoded:
         """Encode the texts of a request, or refuse it if too many texts are waiting."""
-        is_idle = self._work is None or self._work.done()
-        if is_idle and sum(map(len, texts)) <= self.short:
-            BATCHES.observe(len(texts))
-            return self.encode(texts, way)
         self._check_waiting(len(texts))
         answer = asyncio.get_running_loop().create_future()
         self._requests.append(_Request(texts, way, answer))
         self.waiting += len(texts)
-        if is_idle:
+        if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._encode_waiting())
         return await answer
 
@@ -115,11 +112,13 @@ class Batcher:
             texts = [text for request in requests for text in request.texts]
             self.waiting -= len(texts)
             BATCHES.observe(len(texts))
-            loop = asyncio.get_running_loop()
+            encode = partial(self.encode, texts, requests[0].way)
             try:
-                encoded = await loop.run_in_executor(
-                    self._thread, self.encode, texts, requests[0].way
-                )
+                if _characters(texts) <= self.short:
+                    encoded = encode()
+                else:
+                    loop = asyncio.get_running_loop()
+                    encoded = await loop.run_in_executor(self._thread, encode)
             except Exception as error:  # any error; continue with the next batch
                 for request in requests:
                     if not request.answer.done():
@@ -131,14 +130,28 @@ class Batcher:
                 if not request.answer.done():  # a server that stops cancels requests
                     request.answer.set_result(encoded.part(slice(begin, end)))
                 begin = end
+            if self._requests:
+                await asyncio.sleep(0)  # send these answers first
 
     def _next_batch(self) -> list[_Request]:
-        """Take the first waiting request, and following requests of its way that fit."""
-        batch = [self._requests.popleft()]
-        count = len(batch[0].texts)
-        while self._requests and self._requests[0].way == batch[0].way:
-            count += len(self._requests[0].texts)
-            if count > self.batch_texts:
+        """Take the first waiting request, and following requests of its way that fit.
+
+        A batch that begins with a short request stays short.
+        """
+        first = self._requests.popleft()
+        batch = [first]
+        count = len(first.texts)
+        characters = _characters(first.texts)
+        is_short = characters <= self.short
+        while self._requests and self._requests[0].way == first.way:
+            texts = self._requests[0].texts
+            count += len(texts)
+            characters += _characters(texts)
+            if count > self.batch_texts or (is_short and characters > self.short):
                 break
             batch.append(self._requests.popleft())
         return batch
+
+
+def _characters(texts: list[str]) -> int:
+    return sum(map(len, texts))

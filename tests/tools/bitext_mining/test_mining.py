@@ -18,7 +18,7 @@ from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.miner import mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.neighbors import vectors
+from st_paragram.tools.neighbors import inexact, vectors
 from st_paragram.tools.neighbors.settings import VectorType
 from st_paragram.tools.neighbors.vectors import pack
 
@@ -149,6 +149,15 @@ def test_paraphrases_of_one_text(texts, tmp_path):
     assert len(once) == len(set(once))
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_short_text_is_mined_in_a_long_one(texts, tmp_path, monkeypatch, side):
+    monkeypatch.setattr(inexact, "_EXACT_WORK", 0)
+    lines = Path(texts[side]).read_text().split("\n")
+    Path(texts[side]).write_text("".join(f"{line}\n" for line in lines[:30]))
+    report = mine(texts, tmp_path / "p.tsv", MODEL, PLAIN)
+    assert {searched.index for searched in report.searched} == {"IVF8,PQ64x4fs"}
+
+
 def test_ids_come_out_in_place_of_sentences(texts, tmp_path):
     mine(texts, tmp_path / "plain.tsv", MODEL, PLAIN)
     first = []  # id of the first line with a sentence
@@ -229,7 +238,7 @@ def test_refusals(texts, tmp_path):
             texts,
             "p.tsv",
             replace(PLAIN, index="IVFx"),
-            "cannot be built from 400 sentences: could not parse",
+            "cannot be built from 356 sentences: could not parse",
         ),
         (texts, "p.tsv", replace(PLAIN, index="IVF4096,Flat"), "has 4,096 lists, but there are"),
         (texts, "old", PLAIN, r"old exists; choose another name or give --overwrite"),

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
+from st_paragram.tools.neighbors import inexact
+from st_paragram.tools.neighbors.inexact import (
+    Index,
+    choose_index,
+    find_effort,
+    trained_index,
+    write_index,
+)
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack
 
-pytest.importorskip("faiss")
+faiss = pytest.importorskip("faiss")
 
 
 def stored(vectors):
@@ -167,3 +174,51 @@ def test_which_index_is_chosen():
     assert choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ75x4fs"
     assert choose_index("auto", 1_000_000, 1_000_000, 1024) == "IVF2048,PQ256x4fs"
     assert choose_index("HNSW32", 10, 10, 300) == "HNSW32"
+
+
+def test_texts_that_share_a_trained_index_find_their_lists_once(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(inexact, "_STORED_LISTS", 0.5)
+    texts = [stored(rng.normal(size=(count, 16))) for count in (700, 500)]
+    factory = "IVF16,PQ8x4fs"
+    trained = tmp_path / "trained.faiss"
+    write_index(trained_index(factory, texts, seed=0), trained)
+    settings = SearchSettings(memory=1 << 30)
+    object.__setattr__(settings, "memory", 2 * 48 * 300)  # of 48 bytes a row
+    source = Index(factory, texts[0], tmp_path / "source", settings, trained)
+    target = Index(factory, texts[1], tmp_path / "target", settings, trained)
+    assert source.lists.shape == (700, 8) and len(target.parts) == 2
+
+    plain = faiss.read_index(str(trained))
+    plain.add(texts[1].rows(250, 500))
+    write_index(plain, tmp_path / "plain.faiss")
+    added = (tmp_path / "plain.faiss").read_bytes()
+    assert (tmp_path / "target" / "000000250.faiss").read_bytes() == added
+
+    queries = texts[0].rows(0, 700)
+    for effort in (4, 8, 16):  # more than the stored lists, too
+        target.set_effort(effort)
+        found = target.search(queries, 3, source.lists)
+        expected = target.search(queries, 3)
+        assert (found.indices == expected.indices).all()
+    target.set_effort(4)
+    others = target.search(queries, 3, source.lists[::-1])
+    assert (others.indices != target.search(queries, 3).indices).any()
+
+
+def test_an_index_of_another_kind_finds_lists_in_each_search(tmp_path, corpus, queries):
+    trained = tmp_path / "trained.faiss"
+    for factory in ("IVF8,Flat", "IVF8,PQ4x4fsr", "HNSW8"):
+        write_index(trained_index(factory, [corpus, queries], seed=0), trained)
+        index = Index(factory, corpus, tmp_path / factory, SearchSettings(), trained)
+        index.set_effort(8)
+        assert index.lists is None
+        assert (index.search(corpus.rows(0, 600), 1).indices[:, 0] == np.arange(600)).mean() > 0.9
+
+
+def test_a_shared_index_is_trained_on_each_text(queries):
+    far = stored(np.tile(np.eye(8)[:1], (300, 1)))
+    index = trained_index("IVF2,Flat", [far, queries], seed=0)
+    nearness, _ = index.quantizer.search(far.rows(0, 1), 1)
+    assert nearness[0, 0] > 0.99
+    with pytest.raises(SettingsError, match="has 400 lists, but there are 300 sentences"):
+        trained_index("IVF400,Flat", [stored(np.eye(8)[[0] * 500]), queries], seed=0)

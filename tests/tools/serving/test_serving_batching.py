@@ -81,6 +81,24 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
     ]
 
 
+def test_short_requests_read_together_are_encoded_together_in_the_event_loop():
+    encode = Encode()
+    threads = set()
+
+    def encode_here(texts, way):
+        threads.add(threading.current_thread())
+        return encode(texts, way)
+
+    async def work(batcher):
+        requests = [["11"], ["12"] * 3, ["13"] * 2, ["14"]]
+        found = await asyncio.gather(*(batcher(texts) for texts in requests))
+        assert [len(encoded.rows) for encoded in found] == [1, 3, 2, 1]
+
+    run(work, encode_here, short=8)
+    assert encode.calls == [(4, SENTENCE), (3, SENTENCE)]
+    assert threads == {threading.current_thread()}
+
+
 def test_a_failure_or_a_cancelled_request_does_not_touch_later_ones():
     encode = Encode()
 
