@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +25,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
 
+from anyio.from_thread import start_blocking_portal  # noqa: E402
 from starlette.exceptions import HTTPException  # noqa: E402
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
@@ -44,9 +46,19 @@ def serving(model="p-sp-mini", **given):
     return testclient.TestClient(build(Job(model, **(SMALL | given))))
 
 
+@contextmanager
+def in_one_loop(client):
+    """Answer all requests in one event loop, like a server, instead of one per request."""
+    with start_blocking_portal() as portal:
+        client.portal = portal
+        yield client
+    client.portal = None
+
+
 @pytest.fixture(scope="module")
 def client():
-    return serving()
+    with in_one_loop(serving()) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -598,7 +610,7 @@ def test_searches_have_a_time_limit_and_count_as_waiting(folder, monkeypatch):
     client = serving(index=folder)
     with monkeypatch.context() as patch:
         patch.setattr(SearchIndex, "search_vectors", slow)
-        with ThreadPoolExecutor(5) as pool:
+        with in_one_loop(client), ThreadPoolExecutor(5) as pool:
             answers = list(
                 pool.map(
                     lambda _: client.post("/search", json={"queries": ["a", "b"], "k": 1}), range(5)
