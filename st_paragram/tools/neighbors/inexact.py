@@ -107,7 +107,7 @@ class Index:
         """
         self.factory = factory
         self.corpus = corpus
-        self._trained = trained
+        self._trained_file = trained
         if trained is not None:
             index = open_index(trained)
             # with residuals, a search would also need the nearness of the lists
@@ -132,10 +132,10 @@ class Index:
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
         """Add rows to a trained index, and write it. Its ids are rows minus `begin`."""
-        if self._trained is None:
+        if self._trained_file is None:
             index = trained_index(self.factory, [self.corpus], seed)
         else:
-            index = _faiss().read_index(str(self._trained))
+            index = _faiss().read_index(str(self._trained_file))
         with refused_index(
             self.factory, f"cannot be built from {counted(end - begin, 'sentence')}"
         ):
