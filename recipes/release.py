@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from huggingface_hub import ModelCard
 
 import st_paragram
@@ -69,7 +68,6 @@ KEYS = {
     "license",
     "rules",
     "spelling",
-    "seeds",
 }
 
 #: Sentences of the cards.
@@ -246,36 +244,13 @@ def train(
             vocabulary = vocabulary_with_rules(sentences, preparation, rules)
         texts = with_word_rows(texts, sources, store.with_suffix(".words"))
         prepare(texts, store, preparation, vocabulary, workers=arguments.workers, overwrite=True)
+    about, config = f"{len(texts)} texts of the sources below", model.get("config", "short")
     run = TrainingRun(
-        language,
-        arguments.output / name,
-        [str(store)],
-        description=f"{len(texts)} texts of the sources below",
-        config=model.get("config", "short"),
-        overrides=settings,
-        development=arguments.dev,
+        language, arguments.output / name, [str(store)], about, config, overrides=settings
     )
-    if "seeds" not in model:
-        run_or_resume(run)
-        return
-    folders = [arguments.output / f"{name}-seed-{seed}" for seed in range(model["seeds"])]
-    for seed, folder in enumerate(folders):
-        if not (folder / CONFIG_FILE).exists():
-            run_or_resume(replace(run, output=folder, overrides={**settings, "seed": seed}))
-    write_mean(folders, arguments.output / name)
-
-
-def run_or_resume(run: TrainingRun) -> None:
-    """Train a model, from the last checkpoint if there is one."""
-    run_training(replace(run, resume=bool(complete_checkpoints(run.checkpoints))))
-
-
-def write_mean(folders: list[Path], output: Path) -> None:
-    """Write a model whose embeddings are the mean of those of models with the same tokens."""
-    models = [st_paragram.load(folder, device="cpu") for folder in folders]
-    weights = [cast("TokenEmbedding", model[0]).embedding.weight.data for model in models]
-    weights[0].copy_(torch.stack(weights).mean(dim=0))
-    st_paragram.save(models[0], output, training=read_training_record(folders[0]))
+    run_training(
+        replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints)))
+    )
 
 
 def with_characters(tokenizer: Tokenizer) -> SentencePieceTokenizer:
@@ -335,10 +310,6 @@ def describe(
         if folder.name == original
         else f"A smaller copy of {original}: its first dimensions, rounded."
     )
-    seeds = model.get("seeds", 1)
-    mean = f"Its embeddings are the mean of {seeds} trainings with different seeds."
-    if seeds == 1:
-        mean = ""
     reads = ARABIC_AND_CHINESE if model.get("rules") else ""
     if copy or not reads or model.get("spelling"):
         reads = f"{reads} {OTHER_CHARACTERS}".strip()
@@ -346,7 +317,7 @@ def describe(
         reads = f"{reads} {SPELLINGS}"
     card = replace(
         card,
-        summary=blocks(card.summary, copy, mean, reads),
+        summary=blocks(card.summary, copy, reads),
         stock=card.stock and values["table_type"] != "int4",
         sections=(*card.sections, section),
         languages=tuple(sorted({"en", *model["languages"]})),
