@@ -90,7 +90,9 @@ REFUSED = {
     "embed en.txt --model index --output new.npy": "index: not a model directory, since it has no",
     "score pairs.tsv --labels qa": "qa is a folder, but a file is expected; name a file",
     "info en.txt": "en.txt: a file, but not a pair store; name a model, a pair store (.h5), an",
-    f"{PREPARE} --text pairs.tsv --vocab en.txt --output new.h5": "not a sentencepiece model",
+    "prepare --lang es --text pairs.tsv --vocab en.txt --output new.h5": (
+        "not a sentencepiece model"
+    ),
     f"{PREPARE} --text pairs.tsv --columns 1 1 --output new.h5": (
         "pairs.tsv: column 1 for both languages; name two columns"
     ),
