@@ -109,29 +109,37 @@ class Batcher:
     async def _encode_waiting(self) -> None:
         while self._requests:
             requests = self._next_batch()
-            texts = [text for request in requests for text in request.texts]
-            self.waiting -= len(texts)
-            BATCHES.observe(len(texts))
-            encode = partial(self.encode, texts, requests[0].way)
-            try:
-                if _characters(texts) <= self.short:
-                    encoded = encode()
-                else:
-                    loop = asyncio.get_running_loop()
-                    encoded = await loop.run_in_executor(self._thread, encode)
-            except Exception as error:  # any error; continue with the next batch
-                for request in requests:
-                    if not request.answer.done():
-                        request.answer.set_exception(error)
-                continue
-            begin = 0
-            for request in requests:
-                end = begin + len(request.texts)
-                if not request.answer.done():  # a server that stops cancels requests
-                    request.answer.set_result(encoded.part(slice(begin, end)))
-                begin = end
+            count = sum(len(request.texts) for request in requests)
+            self.waiting -= count
+            BATCHES.observe(count)
+            await self._answer(requests)
             if self._requests:
                 await asyncio.sleep(0)  # send these answers first
+
+    async def _answer(self, requests: list[_Request]) -> None:
+        texts = [text for request in requests for text in request.texts]
+        try:
+            encoded = await self._encoded(texts, requests[0].way)
+        except Exception as error:  # any error; continue with the next batch
+            if len(requests) > 1:
+                # only the requests that cannot be encoded fail
+                for request in requests:
+                    await self._answer([request])
+            elif not requests[0].answer.done():
+                requests[0].answer.set_exception(error)
+            return
+        begin = 0
+        for request in requests:
+            end = begin + len(request.texts)
+            if not request.answer.done():  # a server that stops cancels requests
+                request.answer.set_result(encoded.part(slice(begin, end)))
+            begin = end
+
+    async def _encoded(self, texts: list[str], way: Way) -> Encoded:
+        encode = partial(self.encode, texts, way)
+        if _characters(texts) <= self.short:
+            return encode()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, encode)
 
     def _next_batch(self) -> list[_Request]:
         """Take the first waiting request, and following requests of its way that fit.

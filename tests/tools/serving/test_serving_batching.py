@@ -111,3 +111,17 @@ def test_a_failure_or_a_cancelled_request_does_not_touch_later_ones():
         return await kept
 
     assert run(work, encode).rows[0, 0] == 2
+
+
+@pytest.mark.parametrize("short", [0, 100])
+def test_a_request_that_cannot_be_encoded_fails_alone(short):
+    async def work(batcher):
+        requests = [["1"], ["x", "2"], ["3"]]
+        answers = (batcher(texts) for texts in requests)
+        return await asyncio.gather(*answers, return_exceptions=True)
+
+    encode = Encode()
+    first, failed, last = run(work, encode, short=short)
+    assert isinstance(failed, ValueError)
+    assert first.rows[0, 0] == 1 and last.rows[0, 0] == 3
+    assert [count for count, _ in encode.calls] == [4, 1, 2, 1]
