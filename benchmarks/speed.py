@@ -18,63 +18,29 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from harness.encoding import SINGLES, later_rate, paragraphs, rate, single_ms
 from harness.machine import describe_machine
-from harness.output import new_file, write_result
-from harness.processes import Program, command, in_turn, spread
+from harness.models import load_encoder, load_model2vec, load_pipeline, load_plain
+from harness.output import new_file, table, write_result
+from harness.processes import Program, command, in_turn
 from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.formatting import markdown_table
 from st_paragram.core.sample import sample_pairs
 
 OURS, PLAIN = "st_paragram", "sentence-transformers"
-PARAGRAPH = 8  # sentences
-SINGLES = 200  # sentences that are encoded one by one
 LEAST_SECONDS = 1.0  # minimum time of the later passes together
 TRAIN_SECONDS = 10  # approximate time per trainer, which sets its number of steps with RATES
 RATES = {OURS: 6000, PLAIN: 300}  # pairs/s on one thread, for 1,024 dimensions
 BATCH, COMPONENTS = 128, 1024
 
 
-def load_ours(folder: str) -> Callable[[list[str]], Any]:
-    """`Encoder`, without torch."""
-    from st_paragram import Encoder
-
-    return Encoder(folder).encode
-
-
-def load_pipeline(folder: str) -> Callable[[list[str]], Any]:
-    """`st_paragram.load`: a SentenceTransformer."""
-    import st_paragram
-
-    return st_paragram.load(folder, device="cpu").encode
-
-
-def load_plain(folder: str) -> Callable[[list[str]], Any]:
-    """Plain sentence-transformers."""
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(folder, device="cpu").encode
-
-
-def load_model2vec(folder: str) -> Callable[[list[str]], Any]:
-    """model2vec, which encodes long lists in several processes unless it has one thread."""
-    import os
-
-    from model2vec import StaticModel
-
-    model = StaticModel.from_pretrained(folder)
-    several = os.environ["OMP_NUM_THREADS"] != "1"
-    return lambda texts: model.encode(texts, max_length=None, use_multiprocessing=several)
-
-
 ENCODERS = {
-    OURS: load_ours,
+    OURS: load_encoder,
     "st_paragram.load": load_pipeline,
     PLAIN: load_plain,
     "model2vec": load_model2vec,
@@ -87,23 +53,12 @@ def encode_process(name: str, model: str, files: Sequence[str]) -> dict[str, flo
     texts = {Path(file).stem: json.loads(Path(file).read_text(encoding="utf-8")) for file in files}
     ENCODERS[name](model)  # imports
     started = time.perf_counter()
-    encode = ENCODERS[name](model)
+    encode = ENCODERS[name](model).encode
     figures = {"load, ms": 1000 * (time.perf_counter() - started)}
-    singles = []
-    for text in texts.pop("singles"):
-        started = time.perf_counter()
-        encode([text])
-        singles.append(time.perf_counter() - started)
-    figures["one sentence, ms"] = 1000 * float(np.median(singles))
+    figures["one sentence, ms"] = single_ms(encode, texts.pop("singles"))
     for kind, some in texts.items():
-        started = time.perf_counter()
-        encode(some)
-        figures[f"{kind}/s, first pass"] = len(some) / (time.perf_counter() - started)
-        started, passes = time.perf_counter(), 0
-        while time.perf_counter() - started < LEAST_SECONDS:
-            encode(some)
-            passes += 1
-        figures[f"{kind}/s, later"] = passes * len(some) / (time.perf_counter() - started)
+        figures[f"{kind}/s, first pass"] = rate(encode, some)
+        figures[f"{kind}/s, later"] = later_rate(encode, some, LEAST_SECONDS)
     return figures
 
 
@@ -176,11 +131,7 @@ def encode_programs(
     """Return the programs of the section `encode`, after writing the texts."""
     lines = sentences(text, count + SINGLES)
     some = lines[:count]
-    starts = range(0, count - PARAGRAPH + 1, PARAGRAPH)
-    texts = {
-        "sentences": some,
-        "paragraphs": [" ".join(some[start : start + PARAGRAPH]) for start in starts],
-    }
+    texts = {"sentences": some, "paragraphs": paragraphs(some)}
     files = []
     for kind, values in {"singles": lines[count:], **texts}.items():
         files.append(str(folder / f"{kind}.json"))
@@ -296,16 +247,6 @@ def main() -> int:
     options = {name: str(value) for name, value in vars(arguments).items()}
     write_result(arguments.json, options=options, rounds=results)
     return 0
-
-
-def table(results: dict[str, list[dict[str, float]]]) -> str:
-    """Format the median and range of each figure of each program."""
-    head = list(next(iter(results.values()))[0])
-    rows = [
-        [name, *(spread([each[key] for each in rounds]) for key in head)]
-        for name, rounds in results.items()
-    ]
-    return markdown_table(["", *head], rows)
 
 
 if __name__ == "__main__":

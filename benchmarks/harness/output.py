@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.machine import describe_machine
+from harness.processes import spread
 from st_paragram.core.files import write_json
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.outputs import check_new
@@ -20,6 +21,16 @@ def print_growing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for number, row in enumerate(rows):
         table = markdown_table(head, [row])
         print(table if number == 0 else table.split("\n")[-1], flush=True)
+
+
+def table(results: dict[str, list[dict[str, float]]]) -> str:
+    """Format the median and range of each figure of each program."""
+    head = list(next(iter(results.values()))[0])
+    rows = [
+        [name, *(spread([each[key] for each in rounds]) for key in head)]
+        for name, rounds in results.items()
+    ]
+    return markdown_table(["", *head], rows)
 
 
 def new_file(name: str) -> Path:

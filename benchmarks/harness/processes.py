@@ -32,6 +32,8 @@ class Run:
     Attributes:
         output: Its output, on both streams.
         seconds: Wall time.
+        started: `time.perf_counter()` just before it started. On Linux, macOS and Windows, all
+            processes have the same clock.
         peak_anonymous_mb: Peak anonymous memory (RssAnon, 2^20 bytes) of the process and its
             children together, without memory-mapped files. Sampled ten times per second; 0 outside
             Linux.
@@ -40,6 +42,7 @@ class Run:
 
     output: str
     seconds: float
+    started: float
     peak_anonymous_mb: float
     peak_resident_mb: float
 
@@ -95,7 +98,7 @@ class Program:
             output = log.read()
         if process.returncode:
             raise SystemExit(f"{' '.join(self.arguments)[:300]} failed:\n{output}")
-        return Run(output, seconds, anonymous / 2**10, resident / 2**20)
+        return Run(output, seconds, started, anonymous / 2**10, resident / 2**20)
 
 
 def command(*words: object, threads: int | None = None) -> Program:

@@ -1,5 +1,6 @@
 """Benchmarks: arithmetic by hand, processes that are watched, every script on little data."""
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -10,6 +11,7 @@ import re
 import runpy
 import shlex
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,8 +23,12 @@ import probing
 import pytest
 import report
 import speed
+import speed_by_language
 import style_transfer
 import sweep
+from harness.encoding import later_rate, paragraphs, single_ms
+from harness.models import Model
+from harness.peer_process import paper_rate, part
 from harness.processes import Program, Run, command, in_turn
 from harness.texts import write_distinct, write_repeats
 
@@ -73,6 +79,7 @@ def in_this_process(monkeypatch):
 
     def run(program):
         first, *words = program.arguments
+        started = time.perf_counter()
         printed = io.StringIO()
         with monkeypatch.context() as patch, contextlib.redirect_stdout(printed):
             if first == "-m":
@@ -83,7 +90,7 @@ def in_this_process(monkeypatch):
             else:
                 patch.setattr(sys, "argv", [first, *words])
                 assert importlib.import_module(Path(first).stem).main() == 0
-        return Run(printed.getvalue(), 0.5, 100.0, 200.0)
+        return Run(printed.getvalue(), 0.5, started, 100.0, 200.0)
 
     monkeypatch.setattr(Program, "run", run)
 
@@ -411,7 +418,7 @@ class TestProbing:
 
 class TestSpeed:
     def test_encoders_side_by_side(self, in_this_process, tmp_path, monkeypatch):
-        monkeypatch.setattr(speed, "ENCODERS", {speed.OURS: speed.load_ours})
+        monkeypatch.setattr(speed, "ENCODERS", {speed.OURS: speed.load_encoder})
         monkeypatch.setattr(speed, "LEAST_SECONDS", 0.01)
         assert main(["export", "p-sp-mini", str(tmp_path / "model"), "--dtype", "float32"]) == 0
         programs = speed.encode_programs(tmp_path, None, 40, 1)
@@ -436,11 +443,13 @@ class TestSpeed:
             text = "".join(f"{row}\n" for row in rows)
             (tmp_path / file).write_text(text, encoding="utf-8")
         programs = {name: peers.PROGRAMS[name] for name in ("p-sp-mini", "p-sp-mini, load")}
-        programs["absent"] = peers.Peer(None, "no_such_module", "it")
+        copied = peers.Peer("Encoder", "p-sp-mini", "torch", "torch", is_copied=True)
+        programs["p-sp-mini, copied"] = copied
+        programs["absent"] = peers.Peer("", "", "no_such_module", "it")
         monkeypatch.setattr(peers, "PROGRAMS", programs)
         words = [
             "--count",
-            "200",
+            "400",
             "--seconds",
             "0.01",
             "--rounds",
@@ -459,7 +468,51 @@ class TestSpeed:
         plain = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini |")]
         piped = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini, load |")]
         assert len(plain) == 4  # speed, size, and two protocols of STS
+        start, single, new, known, *_ = [
+            float(cell.split()[0].replace(",", "")) for cell in plain[0][:-1]
+        ]
+        assert 0 < start < 60 and 0 < single < 1000 and min(new, known) > 100
+        assert sum(line.startswith("| p-sp-mini, copied |") for line in lines) == 4
         assert plain[1:] == piped[1:]
+
+    def test_peers_refuses_too_few_sentences(self, monkeypatch):
+        monkeypatch.setattr(sys, "argv", ["peers", "--programs", "p-sp-mini", "--count", "100"])
+        with pytest.raises(TextError, match="100 sentences; give --count 344 or more"):
+            peers.main()
+
+    def test_the_measures_of_encoding(self):
+        calls = []
+        assert later_rate(calls.append, ["a", "b"], 0.0) > 0
+        assert single_ms(lambda texts: calls.append(texts), "cd") >= 0
+        assert calls == [["a", "b"], ["c"], ["d"]]
+        assert paragraphs([str(number) for number in range(17)]) == [
+            "0 1 2 3 4 5 6 7",
+            "8 9 10 11 12 13 14 15",
+        ]
+        assert part([*range(10)], 2.5) == [2, 7] and part([1, 2], 9) == [1, 2]
+        lengths = []
+        model = Model(None, lambda texts: [*map(len, texts)], lengths.append, [])
+        assert paper_rate(model, ["abc", "a"], 1000) > 0
+        # 1,000 sentences are 15 batches, and the middle batch has sentences of both lengths
+        assert len(lengths) == 15 and {len(batch) for batch in lengths} == {64}
+        assert lengths[0] == [1] * 64 and lengths[-1] == [3] * 64
+
+    def test_speed_by_language(self, in_this_process, tmp_path, monkeypatch):
+        monkeypatch.setattr(speed_by_language, "LEAST_SECONDS", 0.01)
+        few = ["--models", "p-sp-mini", "--count", 50, "--rounds", 1]
+        printed = run_script(monkeypatch, "speed_by_language", *few)
+        assert "### p-sp-mini, threads: 1" in printed
+        assert len(re.findall(r"^\| [a-z]{2} \|", printed, re.MULTILINE)) == 8
+        text = tmp_path / "greek.txt"
+        text.write_text("μία πρόταση\n" * 50, encoding="utf-8")
+        output = tmp_path / "figures.json"
+        more = ["--text", f"el={text}", "--json", output]
+        assert "| el |" in run_script(monkeypatch, "speed_by_language", *few, *more)
+        (figures,) = json.loads(output.read_text())["rounds"]["p-sp-mini, threads: 1"]["el"]
+        new, alone = figures["sentences/s"], figures["sentencepiece: sentences/s"]
+        assert figures["ratio"] == pytest.approx(new / alone)
+        with pytest.raises(argparse.ArgumentTypeError, match="'el' is not LANG=FILE"):
+            speed_by_language.language_and_file("el")
 
     def test_peers_refuses_missing_sets_before_it_measures(self, tmp_path, monkeypatch):
         monkeypatch.setattr(peers, "in_turn", None)  # not reached
