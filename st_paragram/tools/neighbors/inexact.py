@@ -45,7 +45,8 @@ _QUERIES = 1 << 10  # searched together
 _STORED_LISTS = 1 / 64  # share of the lists; visiting 4 to 32 of 2,048 usually finds enough
 _ROUNDS = 5  # of k-means; 10 find no more neighbors
 _SPARE = 28  # candidates in addition to k, since codes of a few bits order them only roughly
-_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # the first with enough recall is used
+# the first with enough recall is used
+_EFFORTS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _SAMPLE = 1000  # queries
 _PLACE = re.compile(r"^Error in .*? at \S+:\d+: (?:Error: '.*?' failed: ?)?")
 
