@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -32,13 +33,18 @@ class Toy:
         return 2 * waves + torch.tensor([0.3, 1.0, 1.0, 0.0, 0.0, 0.0])
 
 
+@cache
+def next_log_probabilities(prefix, latent):
+    logits = Toy().next_logits(torch.tensor([prefix]), torch.tensor([latent]))[0]
+    return logits.log_softmax(0).tolist()
+
+
 def log_probability(ids, latent):
     """Of the ids and the end behind them, by a loop."""
-    prefix, total = [END], 0.0
+    prefix, total = (END,), 0.0
     for one in [*ids, END]:
-        logits = Toy().next_logits(torch.tensor([prefix]), latent[None])[0]
-        total += float(logits.log_softmax(0)[one])
-        prefix.append(one)
+        total += next_log_probabilities(prefix, tuple(latent.tolist()))[one]
+        prefix = (*prefix, one)
     return total
 
 

@@ -59,9 +59,9 @@ def test_tasks_by_their_shares_and_languages_by_their_sizes(power):
         20**power
     )
     assert found[2:4].sum() == pytest.approx(0.2) and found[4] == pytest.approx(0.3)
-    drawn = Counter(number for number, _ in taken(sampler, 5000))
+    drawn = Counter(number for number, _ in taken(sampler, 2500))
     for number, share in enumerate(found):
-        assert abs(drawn[number] - 5000 * share) < 3 * np.sqrt(5000 * share * (1 - share))
+        assert abs(drawn[number] - 2500 * share) < 3 * np.sqrt(2500 * share * (1 - share))
 
 
 @hypothesis_settings(max_examples=40)

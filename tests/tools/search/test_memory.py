@@ -25,8 +25,8 @@ def indexes(tmp_path):
 
 def results(index):
     """Hits of searches with conditions, one query or several, and few hits or all."""
-    found = [index.search("train", threshold=0.6)]
-    for where in (None, "number < 3", "number >= 3", "number < 0"):
+    found = [index.search("train", threshold=0.6), index.search(QUERIES, 7, where="number < 0")]
+    for where in (None, "number < 3", "number >= 3"):
         for queries in (QUERIES, QUERIES[:1]):
             for k in (1, 7, 1000):
                 found.append(index.search(queries, k, where=where))
