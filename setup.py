@@ -5,7 +5,7 @@ import platform
 import sys
 from pathlib import Path
 
-from pybind11.setup_helpers import Pybind11Extension, build_ext
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
 from setuptools import Extension, setup
 
 SOURCES = Path("st_paragram/core/native/src")
@@ -37,6 +37,8 @@ class BuildKernels(build_ext):
             raise
 
 
+# as many files at a time as there are cores, 8 at most, since each takes memory
+ParallelCompile(max=8).install()
 setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[
