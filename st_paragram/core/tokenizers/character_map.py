@@ -29,31 +29,26 @@ def _rules(charsmap: bytes) -> dict[str, str]:
     if not charsmap:
         return {}
     size = int.from_bytes(charsmap[:4], "little")
-    array = np.frombuffer(charsmap, "<u4", size // 4, 4)
+    units = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist()
     texts = charsmap[4 + size :]
-    places = np.arange(len(array))
-    below = (places ^ (array >> 10 << ((array & 512) >> 6))).tolist()  # child nodes of each unit
-    inner = np.flatnonzero(array >> 31 == 0)
-    parents = (inner ^ (array[inner] & 255)).tolist()  # the last byte of a unit is its label
-    children: dict[int, list[int]] = {}
-    for parent, place in zip(parents, inner.tolist(), strict=True):
-        children.setdefault(parent, []).append(place)
-    units = array.tolist()
-    labels = [bytes([label]) for label in range(256)]
-    replacements: dict[int, str] = {}  # by their position
+
+    def below(place: int) -> int:  # the child nodes of a unit
+        return place ^ (units[place] >> 10 << ((units[place] & 512) >> 6))
+
+    children: dict[int, list[int]] = {}  # by parent node; the last byte of a unit is its label
+    for place, unit in enumerate(units):
+        if not unit >> 31:
+            children.setdefault(place ^ unit & 255, []).append(place)
     rules = {}
-    waiting = [(below[0], b"")]
+    waiting = [(below(0), b"")]
     while waiting:
         node, key = waiting.pop()
         for place in children.get(node, ()):
-            unit = units[place]
-            source = key + labels[unit & 255]
-            child = below[place]
-            if unit & 256:  # a rule ends here
+            source = key + bytes([units[place] & 255])
+            child = below(place)
+            if units[place] & 256:  # a rule ends here
                 begin = units[child] & 0x7FFFFFFF
-                if begin not in replacements:
-                    replacements[begin] = texts[begin : texts.index(0, begin)].decode()
-                rules[source.decode()] = replacements[begin]
+                rules[source.decode()] = texts[begin : texts.index(0, begin)].decode()
             waiting.append((child, source))
     return rules
 
